@@ -17,9 +17,11 @@ import haltere as package
 from conftest import Haltere
 from haltere import Results, Study, figures, load
 from haltere.errors import InputError
-from haltere.figures import chart, spec, style
-from haltere.figures.plots import Axis
+from haltere.figures import kinds, samples, style
+from haltere.figures.parts import Axis, Dot, Line, Outline, Rect
+from haltere.figures.parts import Figure as Drawn
 from haltere.figures.violins import outline
+from haltere.metrics.contenders import look
 from haltere.stats import mean
 
 STUDY = """
@@ -92,6 +94,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Study.load(folder).run(out=folder / "results")
 
 
+def of(figure: Drawn, kind: type[Any]) -> list[Any]:
+    """All marks of this kind."""
+    return [mark for panel in figure.panels for _, mark in panel.each(kind)]
+
+
 def seconds(results: Results, **levels: str) -> list[float]:
     rows = results.flows.filter(*(pl.col(name) == level for name, level in levels.items()))
     return [float(value) for value in rows["completion_s"]]
@@ -100,47 +107,48 @@ def seconds(results: Results, **levels: str) -> list[float]:
 def test_lines_have_the_means_and_intervals_of_the_tables_to_scale(results: Results) -> None:
     figure = figures.line(results, metric="completion_time", x="rate", series="transport", panels="loss").figure
     assert [panel.title for panel in figure.panels] == ["0 %", "2 %"]
-    assert figure.x.log and [at for at, _ in figure.x_ticks] == [1e6, 5e6, 50e6]
+    assert all(panel.x.log and [at for at, _ in panel.x.names] == [1e6, 5e6, 50e6] for panel in figure.panels)
     for panel, loss in zip(figure.panels, ("0%", "2%"), strict=True):
-        for strand, transport in zip(panel.strands, ("tcp", "quic"), strict=True):
-            assert strand.look == transport
-            for dot, rate in zip(strand.dots, ("1Mbit/s", "5Mbit/s", "50Mbit/s"), strict=True):
+        for series, transport in zip(panel.series, ("tcp", "quic"), strict=True):
+            assert series.look == transport
+            line, *dots = series.marks
+            assert isinstance(line, Line) and len(line.points) == 3
+            for dot, rate in zip(dots, ("1Mbit/s", "5Mbit/s", "50Mbit/s"), strict=True):
                 found = mean(seconds(results, loss=loss, transport=transport, rate=rate))
-                assert dot.y == pytest.approx(found.value)
-                assert (dot.low, dot.high) == ((None, None) if found.exact else pytest.approx((found.low, found.high)))
+                assert isinstance(dot, Dot) and dot.y == pytest.approx(found.value)
+                assert dot.y_ends == (None if found.exact else pytest.approx((found.low, found.high)))
 
 
 def test_an_interval_over_unnamed_factors_is_taken_over_replications(results: Results) -> None:
-    (strand,) = figures.line(results, metric="completion_time", x="loss").figure.panels[0].strands
+    dots = of(figures.line(results, metric="completion_time", x="loss").figure, Dot)
     by_replication = [
         np.mean(results.flows.filter(pl.col("loss") == "2%", pl.col("replication") == r)["completion_s"].to_numpy())
         for r in range(4)
     ]
     expected = mean(by_replication)
-    assert (strand.dots[1].y, strand.dots[1].low) == pytest.approx((expected.value, expected.low))
+    assert (dots[1].y, *dots[1].y_ends) == pytest.approx((expected.value, expected.low, expected.high))
 
 
 def test_a_distribution_rises_from_0_to_1_at_its_values(results: Results) -> None:
-    (strand,) = figures.cdf(results, metric="completion_time").figure.panels[0].strands
+    (line,) = of(figures.cdf(results, metric="completion_time").figure, Line)
     values = sorted(seconds(results))
-    assert [x for x, _ in strand.line[1:]] == pytest.approx(values)
-    assert [y for _, y in strand.line] == pytest.approx([0, *((i + 1) / len(values) for i in range(len(values)))])
+    assert line.steps and [x for x, _ in line.points[1:]] == pytest.approx(values)
+    assert [y for _, y in line.points] == pytest.approx([0, *((i + 1) / len(values) for i in range(len(values)))])
 
 
 def test_own_columns_take_metrics_and_columns_of_runs_and_flows(results: Results) -> None:
     own = {"mine": "goodput * 1e6 * completion_s / 8 + 0 * events"}
-    (strand,) = figures.scatter(results, metric="mine", against="completion_time", columns=own).figure.panels[0].strands
-    assert len(strand.dots) == 12, "a point a treatment"
-    assert all(dot.y == pytest.approx(60e3, rel=1e-6) for dot in strand.dots)
+    dots = of(figures.scatter(results, metric="mine", against="completion_time", columns=own).figure, Dot)
+    assert len(dots) == 12, "a point a treatment"
+    assert all(dot.y == pytest.approx(60e3, rel=1e-6) for dot in dots)
     alone = figures.scatter(results, metric="mine", against="completion_time", columns=own, each="run").figure
-    assert len(alone.panels[0].strands[0].dots) == 48
+    assert len(of(alone, Dot)) == 48
 
 
 def test_a_heat_map_is_strongest_where_the_mean_is_largest(results: Results) -> None:
-    (panel,) = figures.heatmap(results, metric="goodput", x="rate", y="loss", where={"transport": "tcp"}).figure.panels
-    shapes = {shape.place: shape for shape in panel.strands[0].shapes}
-    assert len(shapes) == 6
-    strongest = max(shapes.values(), key=lambda shape: shape.strength)
+    cells = of(figures.heatmap(results, metric="goodput", x="rate", y="loss", where={"transport": "tcp"}).figure, Rect)
+    assert len({cell.place for cell in cells}) == len(cells) == 6
+    strongest = max(cells, key=lambda cell: cell.strength)
     assert strongest.place == "0 %, 50 Mbit/s"
 
 
@@ -155,19 +163,21 @@ def test_a_violin_ends_at_its_values_and_is_widest_where_they_are() -> None:
 
 def test_violins_and_boxes_of_python_are_those_of_the_file(results: Results) -> None:
     figure = figures.violin(results, metric="completion_time", x="loss", series="transport", log=True).figure
-    dot = figure.panels[0].strands[1].dots[1]
+    (_, dot) = [mark for mark in figure.panels[0].series[1].marks if isinstance(mark, Dot)]
+    assert len(of(figure, Outline)) == 4
     assert dot.y == pytest.approx(np.median(seconds(results, transport="quic", loss="2%")))
     drawn = figures.box(results, metric="completion_time", x="loss", series="transport")
-    assert drawn.figure.series[0].spreads[0].count == 3
+    assert "3 treatments" in drawn.rows()[0][1]
     bars = figures.bar(results, metric="goodput", x="rate", series="transport", where={"loss": "0%"})
-    assert "<svg" in bars._repr_html_() and "--c-tcp" in bars._repr_html_()
+    page = bars._repr_html_()
+    assert "<svg" in page and f"--l:{look('tcp').light}" in page and 'id="hatch-slash"' in page
 
 
 def test_one_run_over_time_shows_any_series(results: Results, tmp_path: Path) -> None:
     where = {"transport": "tcp", "rate": "5Mbit/s", "loss": "2%"}
     drawn = figures.over_time(results, where=where, show=["cwnd", "rtt"], until="1s")
-    assert [plot.y.label for plot in drawn.figure.plots] == ["congestion window (kB)", "rtt (s)"]
-    assert max(y for _, y in drawn.figure.plots[0].lines[0].points) >= 14.48
+    assert [panel.y.label for panel in drawn.figure.panels] == ["congestion window (kB)", "rtt (s)"]
+    assert max(y for _, y in of(drawn.figure, Line)[0].points) >= 14.48
     assert all(file.exists() for file in drawn.save(tmp_path / "t"))
     with pytest.raises(InputError, match="records no series speed"):
         figures.over_time(results, where=where, show=["speed"], until="1s")
@@ -212,14 +222,15 @@ def test_every_kind_stands_in_the_report_and_in_files_alike_twice(
     for name in "lcvsht":
         assert f'id="figure-{name}"' in page
     lines = page[page.index('id="figure-l"') : page.index('id="figure-c"')]
-    assert lines.count("<svg") == 2 and lines.count("<circle") == 12
+    plots = re.findall(r'<svg class="plot".*?</svg>', lines, re.DOTALL)
+    assert len(plots) == 2 and "".join(plots).count("<circle") == 12
     assert "Efficiency (%)" in lines
 
 
 def test_an_unknown_metric_of_a_chart_is_refused_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "figures.toml").write_text(FIGURES.replace('metric = "efficiency"', 'metric = "efficency"'))
     with pytest.raises(InputError) as refused:
-        spec.read(tmp_path / "figures.toml")
+        kinds.read(tmp_path / "figures.toml")
     assert "figures.toml:9" in str(refused.value) and "efficiency" in str(refused.value)
 
 
@@ -228,9 +239,9 @@ def test_axes_have_ticks_however_narrow() -> None:
         for log in (False, True):
             ticks = Axis("", low, high, log=log).ticks()
             assert len(ticks) >= 3 and all(low * 0.999 <= tick <= high * 1.001 for tick in ticks)
-    assert chart.thinned(3) == [0, 1, 2]
-    assert len(chart.thinned(10_000)) == 400 and chart.thinned(10_000)[-1] == 9_999
-    assert math.isclose(chart.number_axis("", [5.0, 5.0], log=False).low, 4.5)
+    assert samples.thinned(3) == [0, 1, 2]
+    assert len(samples.thinned(10_000)) == 400 and samples.thinned(10_000)[-1] == 9_999
+    assert math.isclose(samples.number_axis("", [5.0, 5.0], log=False).low, 4.5)
 
 
 def test_results_are_read_again(results: Results) -> None:
@@ -240,7 +251,7 @@ def test_results_are_read_again(results: Results) -> None:
 def _drawn(monkeypatch: pytest.MonkeyPatch, drawing: Any, folder: Path) -> tuple[set[str], set[str]]:
     """The texts of a figure's file, and the families of their fonts."""
     canvases: list[Figure] = []
-    monkeypatch.setattr(style, "save", lambda canvas, _stem: canvases.append(canvas) or [])
+    monkeypatch.setattr(style, "save", lambda canvas, _stem, _formats: canvases.append(canvas) or [])
     drawing.save(folder / "figure")
     (canvas,) = canvases
     texts = [one for one in canvas.findobj(Text) if one.get_text()]
@@ -272,7 +283,7 @@ def test_titles_are_left_out_and_fonts_chosen(
 def test_a_font_that_the_machine_lacks_is_refused(tmp_path: Path) -> None:
     (tmp_path / "figures.toml").write_text('[style]\nfont = "Nonesuch Sans"\n')
     with pytest.raises(InputError, match=r"figures\.toml:2:8: style\.font: this machine has no font of this family"):
-        spec.read(tmp_path / "figures.toml")
+        kinds.read(tmp_path / "figures.toml")
     (tmp_path / "figures.toml").write_text('[style]\nfont = "a}; b"\n')
     with pytest.raises(InputError, match="has characters that it cannot have"):
-        spec.read(tmp_path / "figures.toml")
+        kinds.read(tmp_path / "figures.toml")

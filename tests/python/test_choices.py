@@ -9,7 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from haltere.figures import choices, data, spec
+from haltere.figures import choices, on_paper, on_screen
+from haltere.figures.choices import Choices
+from haltere.figures.parts import Figure, NotInResultsError, Rect
+from haltere.figures.spec import Data
 from haltere.metrics import METRICS
 from haltere.metrics.tables import Tables
 
@@ -18,7 +21,6 @@ LEVELS = ["reference", "slow", "fast", "faster"]
 RATES = ["1Mbit/s", "2Mbit/s"]
 DELAYS = ["10ms", "20ms"]
 PANELS = ["a", "b"]
-WORDS = spec.FigureList()
 
 
 def tables(seconds: dict[str, float], *, noise: float, replications: int = 20) -> Tables:
@@ -41,7 +43,7 @@ def tables(seconds: dict[str, float], *, noise: float, replications: int = 20) -
     return Tables(frame.drop("completion_s"), frame.select("run_id", "completion_s"), {"map": factors})
 
 
-CHOICES = spec.Choices(
+CHOICES = Choices(
     name="kinds",
     experiment="map",
     metric="completion_time",
@@ -54,47 +56,49 @@ CHOICES = spec.Choices(
 SECONDS = {"reference": 1.0, "slow": 1.5, "fast": 0.8, "faster": 0.6}
 
 
+def cells(figure: Figure, panel: int = 0) -> list[Rect]:
+    """The cells of a panel, row by row."""
+    found = [mark for _, mark in figure.panels[panel].each(Rect) if isinstance(mark, Rect)]
+    return sorted(found, key=lambda cell: (cell.y, cell.x))
+
+
 def test_a_cell_names_the_best_of_the_levels_that_are_surely_better(tmp_path: Path) -> None:
-    figure = choices.choices(tables(SECONDS, noise=0.02), CHOICES, WORDS)
+    figure = CHOICES.figure(Data(tables(SECONDS, noise=0.02)))
     assert [panel.title for panel in figure.panels] == PANELS
-    for panel in figure.panels:
-        named = [[cell.named if cell else None for cell in row] for row in panel.cells]
-        assert named == [["faster", "faster"], ["faster", "reference"]]
-        best = panel.cells[0][0]
-        assert best is not None and best.found is not None
-        assert best.found.value == pytest.approx(0.6, rel=0.03)
-        assert best.others == 1
-        assert figure.gain(best).startswith("−4") or figure.gain(best).startswith("−3")
-        svg = choices.choice_svg(figure, panel)
-        assert svg.count('class="mark of"') == 3 and svg.count('class="mark unclear"') == 1
+    for number, svg in enumerate(on_screen.svgs(figure)):
+        found = cells(figure, number)
+        assert [cell.text[0] for cell in found] == ["faster", "faster", "faster", "reference"]
+        best = re.search(r"completion time, faster ÷ reference: ([\d.]+),", found[0].value, re.IGNORECASE)
+        assert best and float(best[1]) == pytest.approx(0.6, rel=0.03)
+        assert "1 more are surely better than reference" in found[0].value
+        assert found[0].text[1].startswith(("−4", "−3"))
+        assert svg.count('class="mark two bold"') == 3 and svg.count('class="mark two faint"') == 1
         assert "no other kind is surely better than reference" in svg
         # A small map is not stretched to the width of the page.
         [(limit, wide)] = re.findall(r'max-width:(\S+)px" viewBox="0 0 (\S+) ', svg)
         assert float(limit) == pytest.approx(1.5 * float(wide))
-    assert len(choices.table(figure)) == 8
-    for path in choices.draw_choices(figure, tmp_path / "kinds"):
+    assert len(figure.table.rows) == 8
+    for path in on_paper.draw(figure, tmp_path / "kinds"):
         assert path.stat().st_size > 1000
 
 
 def test_factors_that_are_named_nowhere_are_averaged() -> None:
-    figure = choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"panels": ()}), WORDS)
+    figure = CHOICES.model_copy(update={"panels": ()}).figure(Data(tables(SECONDS, noise=0.02)))
     assert len(figure.panels) == 1
-    best = figure.panels[0].cells[0][0]
-    assert best is not None and best.found is not None and best.found.n == 20
+    assert "n = 20" in cells(figure)[0].value
 
 
 def test_a_map_may_be_limited_to_some_levels() -> None:
-    figure = choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"only": ("slow", "fast")}), WORDS)
-    best = figure.panels[0].cells[0][0]
-    assert best is not None and (best.named, best.others) == ("fast", 0)
+    figure = CHOICES.model_copy(update={"only": ("slow", "fast")}).figure(Data(tables(SECONDS, noise=0.02)))
+    best = cells(figure)[0]
+    assert best.text[0] == "fast" and "more are" not in best.value
 
 
 def test_what_is_within_the_margin_or_rests_on_too_few_runs_is_not_named() -> None:
-    close = choices.choices(tables({**SECONDS, "fast": 0.97, "faster": 0.96}, noise=0.001), CHOICES, WORDS)
-    few = choices.choices(tables(SECONDS, noise=0.02, replications=2), CHOICES, WORDS)
-    for figure in (close, few):
-        named = {cell.named for panel in figure.panels for row in panel.cells for cell in row if cell}
-        assert named == {"reference"}
+    close = tables({**SECONDS, "fast": 0.97, "faster": 0.96}, noise=0.001)
+    for results in (close, tables(SECONDS, noise=0.02, replications=2)):
+        figure = CHOICES.figure(Data(results))
+        assert {cell.text[0] for panel in range(2) for cell in cells(figure, panel)} == {"reference"}
 
 
 def test_long_levels_are_cut_to_the_width_of_a_cell() -> None:
@@ -103,14 +107,14 @@ def test_long_levels_are_cut_to_the_width_of_a_cell() -> None:
 
 
 def test_a_map_without_its_reference_is_missing() -> None:
-    with pytest.raises(data.NotInResultsError, match="kind other"):
-        choices.choices(tables(SECONDS, noise=0.02), CHOICES.model_copy(update={"against": "other"}), WORDS)
+    with pytest.raises(NotInResultsError, match="kind other"):
+        CHOICES.model_copy(update={"against": "other"}).figure(Data(tables(SECONDS, noise=0.02)))
 
 
 @pytest.mark.parametrize("skewed", [False, True])
 def test_maps_without_a_difference_name_another_level_in_at_most_one_of_twenty(*, skewed: bool) -> None:
     rng = np.random.default_rng(11)
-    figures, cells, levels, replications = 600, 12, 5, 20
+    figures, places, levels, replications = 600, 12, 5, 20
 
     def draw() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         return rng.gamma(0.7, 0.3, replications) if skewed else rng.normal(0, 0.3, replications)
@@ -118,7 +122,7 @@ def test_maps_without_a_difference_name_another_level_in_at_most_one_of_twenty(*
     false = 0
     for _ in range(figures):
         found: dict[str, dict[tuple[str, ...], list[float]]] = {str(level): {} for level in range(levels)}
-        for cell in range(cells):
+        for cell in range(places):
             reference = draw()
             for level in range(levels):
                 found[str(level)][(str(cell),)] = list(draw() - reference)

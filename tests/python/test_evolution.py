@@ -20,8 +20,9 @@ import lakes
 from conftest import Haltere
 from haltere.claims import Outcome
 from haltere.claims.comparison import MissingDataError
-from haltere.figures.plots import Axis, Line, Plot, Track, WorldMap, great_circle, land
-from haltere.figures.plots_screen import plot_svg
+from haltere.figures.on_screen import svgs
+from haltere.figures.parts import Axis, Dot, Figure, Line, Panel, Series
+from haltere.figures.world import Track, great_circle, land, window, world_map
 from haltere.paths import claims
 from haltere.paths.claims import Evolution
 from haltere.paths.evolution import Options, measure
@@ -164,12 +165,13 @@ def test_the_land_is_where_it_is() -> None:
 
     assert inside(2.3, 48.9) and inside(-47.9, -15.8) and inside(133, -25)
     assert not inside(-30, 30) and not inside(-150, 0) and not inside(75, -20)
-    assert WorldMap("m", "", "", (), ()).window() == (-180, -60, 180, 85)
+    assert window((), ()) == (-180, -60, 180, 85)
 
 
 def test_a_plot_answers_and_escapes() -> None:
-    line = Line("<2006>", "first", [(1, 0.1), (2, 0.9)], steps=True, marks=[((1, 0.1), "10 % <b>")])
-    drawn = plot_svg(Plot("p", "a < b", "", Axis("hops", 0, 3), Axis("share", 0, 1), [line]))
+    line, answer = Line([(1, 0.1), (2, 0.9)], steps=True), Dot(1, 0.1, form="answer", value="10 % <b>")
+    panel = Panel("", Axis("hops", 0, 3), Axis("share", 0, 1), [Series("first", "<2006>", [line, answer])])
+    (drawn,) = svgs(Figure("p", "a < b", [panel]))
     assert "10 % &lt;b&gt;" in drawn
     assert "<b>" not in drawn
     assert re.search(r'd="M[\d.]+ [\d.]+H[\d.]+V[\d.]+"', drawn)
@@ -335,9 +337,11 @@ def test_graphs_of_ases_have_all_measures_but_places(two: Path, tmp_path: Path, 
 def test_maps_show_whole_great_circles_and_dots() -> None:
     """A line from Seattle to Moscow passes north of both, and a dot on Fiji stands at the map's edge."""
     seattle, moscow, fiji = (-122.3, 47.6), (37.6, 55.8), (178.4, -18.1)
-    world = WorldMap("x", "", "", [Track((seattle, moscow), "first", "")], [(fiji, "first", "")])
-    west, south, east, north = world.window()
-    highest = max(latitude for line in world.lines() for _, latitude in line)
+    tracks, dots = [Track((seattle, moscow), "first", "far")], [(fiji, "first", "here")]
+    west, south, east, north = window(tracks, dots)
+    highest = max(latitude for track in tracks for line in track.lines() for _, latitude in line)
+    (drawn,) = svgs(world_map("x", "", tracks, dots))
+    assert "<title>far</title>" in drawn and "<title>here</title>" in drawn and "nan" not in drawn
     assert highest > 80 and north > highest + 3
     assert east > fiji[0] + 5 and west < seattle[0] and south < fiji[1]
     over = great_circle((170.0, 0.0), (-170.0, 10.0))
@@ -346,13 +350,19 @@ def test_maps_show_whole_great_circles_and_dots() -> None:
     assert great_circle((180.0, 10.0), (-180.0, 20.0))
 
 
+def rings(figure: Figure) -> list[tuple[tuple[float, float], str]]:
+    """The places of what others published, each with its look."""
+    dots = [(series, mark) for series, mark in figure.panels[0].each(Dot) if isinstance(mark, Dot)]
+    return [((mark.x, mark.y), series.look) for series, mark in dots if mark.form == "diamond"]
+
+
 def test_what_the_paper_states_stands_beside_the_users_curves() -> None:
     both = evolution(period("2006", table=routes()), period("2011", table=routes(seed=1)))
     made = {plot.name: plot for plot in figures(both)[0]}
-    delays = [(ring.point, ring.colour) for ring in made["delay"].rings]
+    delays = rings(made["delay"])
     stated = [(122, 0.5, "first"), (352, 0.95, "first"), (168, 0.5, "second"), (512, 0.95, "second")]
     assert delays == [((1000.0 * ms, share), colour) for ms, share, colour in stated]  # these delays are shown in µs
-    assert made["delay"].x.high >= 512_000
-    assert [ring.point for ring in made["k-hops-each-first"].rings] == [(14, 0.5)]
-    assert plot_svg(made["delay"]).count('class="ring"') == 4
+    assert made["delay"].panels[0].x.high >= 512_000
+    assert rings(made["k-hops-each-first"]) == [((14, 0.5), "first")]
+    assert svgs(made["delay"])[0].count('class="ring"') == 4
     assert "the paper: 0.88" in made["delay-length-second"].title

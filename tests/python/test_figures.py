@@ -18,10 +18,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import report_tables as synthetic
-from haltere import Study
 from haltere.errors import InputError
-from haltere.figures import boxes, data, paper, peaks, points, screen, spec, style, timeline, trace_figure
-from haltere.figures.screen import axis_ticks
+from haltere.figures import kinds, on_paper, on_screen, parts, peaks, style, trace_figure
+from haltere.figures.bars import Bars
+from haltere.figures.boxes import Boxes, spread
+from haltere.figures.overviews import Overview
+from haltere.figures.parts import Box, Dot, Line, NotInResultsError, Rect, up_to
+from haltere.figures.parts import Figure as Drawn
+from haltere.figures.points import OtherPoint, Points
+from haltere.figures.spec import Data
+from haltere.figures.timeline import Timeline
 from haltere.figures.trace import _end_of, _worth_drawing, thin
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.contenders import display_name, keys, look
@@ -29,9 +35,10 @@ from haltere.metrics.tables import Tables, paired, standing
 from haltere.metrics.text import OPACITY, fixed, number, significant, strength
 from haltere.metrics.vision import distance
 from haltere.stats import Interval
+from haltere.study import Study
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
-BAR = spec.Bars(
+BAR = Bars(
     name="time",
     experiment="base",
     metric="completion_time",
@@ -39,7 +46,7 @@ BAR = spec.Bars(
     series="transport",
     where={"rate": "40 Mbit/s", "delay": "100ms", "congestion": "cubic", "size": "32MB"},
 )
-MAP = spec.Overview(
+MAP = Overview(
     name="map",
     experiment="base",
     metric="completion_time",
@@ -50,7 +57,6 @@ MAP = spec.Overview(
     rows=("rate",),
     columns=("delay", "loss"),
 )
-WORDS = spec.FigureList()
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +110,15 @@ def test_numbers_read_well() -> None:
     assert number(0.001, "difference") == "0"
 
 
+def marks(figure: Drawn, kind: type[Any]) -> list[list[Any]]:
+    """The marks of this kind in the first panel, a list a series."""
+    return [[mark for mark in series.marks if isinstance(mark, kind)] for series in figure.panels[0].series]
+
+
 def test_bars_show_mean_interval_and_n(tables: Tables) -> None:
-    figure = data.bars(tables, BAR, WORDS)
-    assert figure.x_levels == ("0%", "1%", "5%")
-    assert [series.label for series in figure.series] == ["TCP/CUBIC", "QUIC/CUBIC"]
+    figure = BAR.figure(Data(tables))
+    assert [name for _, name in figure.panels[0].x.names] == ["0 %", "1 %", "5 %"]
+    assert [series.label for series in figure.legend] == ["TCP/CUBIC", "QUIC/CUBIC"]
     rows = tables.flows.filter(
         (pl.col("experiment") == "base")
         & (pl.col("transport") == "quic")
@@ -118,32 +129,35 @@ def test_bars_show_mean_interval_and_n(tables: Tables) -> None:
         & (pl.col("size") == "32MB")
     )
     sample = rows["completion_s"].to_numpy()
-    bar = figure.series[1].bars[2]
-    assert bar is not None and bar.low is not None and bar.high is not None
-    assert bar.n == 10
-    assert bar.value == pytest.approx(sample.mean())
+    (exact, *_), (*_, bar) = marks(figure, Rect)
+    assert bar.ends is not None
+    assert bar.value.endswith("n = 10")
+    assert bar.y == (0.0, pytest.approx(sample.mean()))
     # Student's t with 9 degrees of freedom: 2.262.
-    assert bar.high - bar.value == pytest.approx(2.262 * sample.std(ddof=1) / np.sqrt(10), rel=1e-3)
-    exact = figure.series[0].bars[0]
-    assert exact is not None and exact.exact
-    assert figure.ends(exact) is None
+    assert bar.ends[1] - bar.y[1] == pytest.approx(2.262 * sample.std(ddof=1) / np.sqrt(10), rel=1e-3)
+    assert "the same in all 10" in exact.value
+    assert exact.ends is None
+    assert figure.table.heads == ["Loss", "TCP/CUBIC", "QUIC/CUBIC"]
+    assert [row[0] for row in figure.table.rows] == ["0 %", "1 %", "5 %"] and figure.table.rows[2][2] == bar.value
 
 
 def test_a_figure_without_runs_says_what_it_looked_for(tables: Tables) -> None:
     absent = BAR.model_copy(update={"where": {**BAR.where, "rate": "1Gbit/s"}})
-    with pytest.raises(data.NotInResultsError, match=r"experiment base.*rate 1Gbit/s"):
-        data.bars(tables, absent, WORDS)
-    with pytest.raises(data.NotInResultsError, match="other"):
-        data.overview(tables, MAP.model_copy(update={"experiment": "other"}), WORDS)
+    with pytest.raises(NotInResultsError, match=r"experiment base.*rate 1Gbit/s"):
+        absent.figure(Data(tables))
+    with pytest.raises(NotInResultsError, match="other"):
+        MAP.model_copy(update={"experiment": "other"}).figure(Data(tables))
 
 
 def test_overview_holds_every_treatment_once(tables: Tables) -> None:
-    figure = data.overview(tables, MAP, WORDS)
-    cells = [cell for panel in figure.panels for row in panel.cells for cell in row]
+    figure = MAP.figure(Data(tables))
+    cells = [(panel.title, mark) for panel in figure.panels for _, mark in panel.each(Rect)]
     assert len(cells) == 108
-    assert all(cell.found is not None for cell in cells)
-    assert len({tuple(cell.levels.items()) for cell in cells}) == 108
-    assert [label for label, _, _ in figure.groups()] == ["10 ms", "50 ms", "100 ms"]
+    assert all("no completed pair" not in cell.value for _, cell in cells)
+    assert len({cell.place for _, cell in cells}) == 108
+    assert len({(title, cell.x, cell.y) for title, cell in cells}) == 108
+    assert [label for _, label in figure.panels[0].x.groups] == ["10 ms", "50 ms", "100 ms"]
+    assert [name for _, name in figure.panels[0].x.names] == 3 * ["0 %", "1 %", "5 %"]
 
 
 def test_pairs_cancel_what_both_contenders_meet(tables: Tables) -> None:
@@ -187,11 +201,8 @@ def test_standing_follows_what_is_better() -> None:
 
 def test_paper_figures_are_the_same_bytes_and_carry_no_date(tables: Tables, tmp_path: Path) -> None:
     def drawn(folder: str) -> Iterator[list[bytes]]:
-        bars, overview = data.bars(tables, BAR, WORDS), data.overview(tables, MAP, WORDS)
-        for paths in (
-            paper.draw_bars(bars, tmp_path / folder / "b"),
-            paper.draw_overview(overview, tmp_path / folder / "o"),
-        ):
+        for kind in (BAR, MAP):
+            paths = on_paper.draw(kind.figure(Data(tables)), tmp_path / folder / kind.name)
             yield [path.read_bytes() for path in paths]
 
     for first, second in zip(drawn("one"), drawn("two"), strict=True):
@@ -201,13 +212,13 @@ def test_paper_figures_are_the_same_bytes_and_carry_no_date(tables: Tables, tmp_
 
 
 def test_fonts_are_embedded(tables: Tables, tmp_path: Path) -> None:
-    svg, pdf = paper.draw_bars(data.bars(tables, BAR, WORDS), tmp_path / "figure")
+    svg, pdf = on_paper.draw(BAR.figure(Data(tables)), tmp_path / "figure")
     assert "<text" not in svg.read_text(encoding="utf-8")
     assert b"/FontFile2" in pdf.read_bytes()
 
 
 def test_every_bar_on_screen_answers(tables: Tables) -> None:
-    drawing = screen.bars_svg(data.bars(tables, BAR, WORDS))
+    (drawing,) = on_screen.svgs(BAR.figure(Data(tables)))
     answers = re.findall(r"<title>(.*?)</title>", drawing, re.S)
     assert len(answers) == 6
     assert all(re.search(r"\d s, (95 % interval [\d.]+ to [\d.]+, n = 10|the same in all 10)", one) for one in answers)
@@ -215,19 +226,17 @@ def test_every_bar_on_screen_answers(tables: Tables) -> None:
 
 
 def test_every_cell_on_screen_answers(tables: Tables) -> None:
-    figure = data.overview(tables, MAP, WORDS)
-    drawing = "".join(screen.panel_svg(figure, panel) for panel in figure.panels)
+    drawing = "".join(on_screen.svgs(MAP.figure(Data(tables))))
     assert len(re.findall(r"<title>[^<]*(interval|the same in all)", drawing)) == 108
 
 
 def test_an_overview_without_a_factor_across_has_one_column(tables: Tables, tmp_path: Path) -> None:
     spec = MAP.model_copy(update={"rows": [*MAP.rows, *MAP.columns], "columns": []})
-    figure = data.overview(tables, spec, WORDS)
-    assert figure.inner() == [""] and figure.column_words == ""
-    cells = [cell for panel in figure.panels for row in panel.cells for cell in row]
-    assert len(cells) == 108
-    assert "<title>" in screen.panel_svg(figure, figure.panels[0])
-    assert all(path.stat().st_size > 1000 for path in paper.draw_overview(figure, tmp_path / "o"))
+    figure = spec.figure(Data(tables))
+    assert [name for _, name in figure.panels[0].x.names] == [""] and "across" not in figure.caption
+    assert sum(len(list(panel.each(Rect))) for panel in figure.panels) == 108
+    assert "<title>" in on_screen.svgs(figure)[0]
+    assert all(path.stat().st_size > 1000 for path in on_paper.draw(figure, tmp_path / "o"))
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 9])
@@ -258,10 +267,10 @@ def test_long_names_under_a_figure_leave_room_for_the_axes() -> None:
 
 
 def test_row_labels_of_an_overview_have_room(tables: Tables) -> None:
-    figure = data.overview(tables, MAP, WORDS)
-    drawing = screen.panel_svg(figure, figure.panels[0])
+    figure = MAP.figure(Data(tables))
+    drawing = on_screen.svgs(figure)[0]
     labels = re.findall(r'<text class="tick" x="([\d.]+)"[^>]*text-anchor="end">([^<]*)</text>', drawing)
-    assert len(labels) == len(figure.rows)
+    assert len(labels) == len(figure.panels[0].y.names) == 3
     assert all(float(x) >= 6.5 * len(label) for x, label in labels)
 
 
@@ -269,17 +278,17 @@ def test_row_labels_of_an_overview_have_room(tables: Tables) -> None:
     ("bottom", "top", "last"), [(0, 37.2, 40), (0, 0.0031, 0.004), (0.5, 1.0, 1.0), (0, 101, 125), (0, 0, 1)]
 )
 def test_axes_have_round_ticks_that_reach_the_top(bottom: float, top: float, last: float) -> None:
-    ticks = screen.axis_ticks(bottom, top)
+    ticks = up_to(bottom, top)
     assert ticks[0] == bottom
     assert ticks[-1] == pytest.approx(last)
     assert 2 <= len(ticks) <= 6
 
 
 def test_the_study_lists_every_figure_of_its_source() -> None:
-    figures = spec.read(STUDY / "figures.toml")
-    numbers = {int(n) for figure in figures.bars for n in re.findall(r"\d+", figure.source)}
+    figures = kinds.read(STUDY / "figures.toml")
+    numbers = {int(n) for figure in figures.of(Bars) for n in re.findall(r"\d+", figure.source)}
     assert numbers == set(range(25, 43))
-    counts = {metric: sum(figure.metric == metric for figure in figures.bars) for metric in METRICS}
+    counts = {metric: sum(figure.metric == metric for figure in figures.of(Bars)) for metric in METRICS}
     assert (counts["throughput"], counts["overhead"], counts["completion_time"], counts["fairness"]) == (7, 3, 3, 4)
 
 
@@ -300,7 +309,7 @@ def test_a_faulty_figures_file_is_refused_at_its_line(tmp_path: Path, text: str,
     path = tmp_path / "figures.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as refused:
-        spec.read(path)
+        kinds.read(path)
     assert refused.value.place is not None
     assert refused.value.place.line == line
     assert words in str(refused.value)
@@ -311,7 +320,7 @@ def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
     one = '[[bars]]\nname = "a"\nexperiment = "base"\nmetric = "overhead"\nx = "loss"\nseries = "transport"\n'
     path.write_text(one + one, encoding="utf-8")
     with pytest.raises(InputError, match="two figures have this name"):
-        spec.read(path)
+        kinds.read(path)
 
 
 def trace(flows: int = 1) -> dict[str, object]:
@@ -410,7 +419,7 @@ def test_thinning_keeps_every_peak() -> None:
 
 def test_points_set_a_loss_against_a_gain_and_label_all_apart(tables: Tables, tmp_path: Path) -> None:
     where = {"rate": "40 Mbit/s", "delay": "100ms", "congestion": "cubic", "size": "32MB"}
-    of = spec.Points(
+    of = Points(
         name="cost",
         experiment="base",
         metric="completion_time",
@@ -418,23 +427,25 @@ def test_points_set_a_loss_against_a_gain_and_label_all_apart(tables: Tables, tm
         against={**where, "transport": "tcp", "loss": "0%"},
         label="loss",
         where={**where, "transport": "tcp"},
-        also=(spec.OtherPoint(label="other", levels={**where, "transport": "quic", "loss": "0%"}),),
+        also=(OtherPoint(label="other", levels={**where, "transport": "quic", "loss": "0%"}),),
     )
-    figure = points.points(tables, of)
+    figure = of.figure(Data(tables))
     levels = tables.levels("base", "loss")
-    assert len(figure.dots) == len(levels) + 1 and figure.dots[-1].label == "other"
-    lossless = next(dot for dot, level in zip(figure.dots, levels, strict=False) if level == "0%")
-    assert lossless.x.exact and lossless.x.value == 0
-    assert points.points_svg(figure).count("<circle") == len(figure.dots) == len(points.table(figure))
-    assert "lost against" in figure.x.label
-    [svg, pdf] = points.draw_points(figure, tmp_path / "cost")
+    shown, others = marks(figure, Dot)
+    assert [dot.label for dot in shown] == ["0 %", "1 %", "5 %"] and [dot.label for dot in others] == ["other"]
+    lossless = next(dot for dot, level in zip(shown, levels, strict=True) if level == "0%")
+    assert lossless.x_ends is None and lossless.x == 0
+    assert on_screen.svgs(figure)[0].count("<circle") == len(shown) + len(others) == len(figure.table.rows)
+    assert "lost against" in figure.panels[0].x.label
+    [svg, pdf] = on_paper.draw(figure, tmp_path / "cost")
     assert svg.stat().st_size > 1000 and pdf.stat().st_size > 1000
-    for gap in (0.01, 0.1, 1 / (len(figure.dots) - 1)):
-        places = sorted(figure.label_places(gap))
+    heights = [figure.panels[0].y.place(dot.y) for dot in (*shown, *others)]
+    for gap in (0.01, 0.1, 1 / (len(heights) - 1)):
+        places = sorted(parts.apart(heights, gap))
         assert places[0] >= 0 and places[-1] <= 1 + 1e-9
         assert all(b - a >= gap - 1e-9 for a, b in itertools.pairwise(places))
-    with pytest.raises(data.NotInResultsError, match="base"):
-        points.points(tables, of.model_copy(update={"where": {"rate": "1bit/s"}, "also": ()}))
+    with pytest.raises(NotInResultsError, match="base"):
+        of.model_copy(update={"where": {"rate": "1bit/s"}, "also": ()}).figure(Data(tables))
 
 
 TIMED = """
@@ -452,68 +463,77 @@ probes = [{ kind = "icmp", interval = "100ms" }]
 """
 
 
-def test_a_timeline_is_the_run_of_the_results_up_to_a_time(tmp_path: Path) -> None:
+def test_a_timeline_is_the_run_of_the_results_up_to_a_time(tables: Tables, tmp_path: Path) -> None:
     study = Study.parse(TIMED)
-    of = spec.Timeline(name="one", experiment="base", where={"ring": "20p"}, until="4s", link="link down")
-    figure = timeline.timeline(study, of)
-    rtt, stages = figure.plots
+    of = Timeline(name="one", experiment="base", where={"ring": "20p"}, until="4s", link="link down")
+    figure = of.figure(Data(tables, study=lambda: study))
+    rtt, stages = figure.panels
     assert (rtt.x.high, stages.x.high) == (4.0, 4.0)
-    assert [line.label for line in stages.lines] == ["queue discipline", "ring"]
-    assert max(value for _, value in stages.lines[1].points) == 20
-    assert len(rtt.lines[0].points) > 10 and 10 < rtt.lines[0].points[0][1] < 20
-    assert all(svg.startswith("<svg") for svg in timeline.timeline_svgs(figure))
-    assert len(timeline.draw_timeline(figure, tmp_path / "one")) == 2
+    assert [series.label for series in stages.series] == ["queue discipline", "ring"]
+    (samples,), (_, ring) = ([line.points for _, line in panel.each(Line)] for panel in figure.panels)
+    assert max(value for _, value in ring) == 20
+    assert len(samples) > 10 and 10 < samples[0][1] < 20
+    assert all(svg.startswith("<svg") for svg in on_screen.svgs(figure))
+    assert len(on_paper.draw(figure, tmp_path / "one")) == 2
     for wrong in ({"where": {"ring": "7p"}}, {"experiment": "none"}, {"replication": 2}):
-        with pytest.raises(data.NotInResultsError):
-            timeline.timeline(study, of.model_copy(update=wrong))
-    with pytest.raises(data.NotInResultsError, match="stages of nowhere"):
-        timeline.timeline(study, of.model_copy(update={"link": "nowhere", "probe": "probe 9"}))
+        with pytest.raises(NotInResultsError):
+            of.model_copy(update=wrong).figure(Data(tables, study=lambda: study))
+    with pytest.raises(NotInResultsError, match="stages of nowhere"):
+        of.model_copy(update={"link": "nowhere", "probe": "probe 9"}).figure(Data(tables, study=lambda: study))
+    with pytest.raises(NotInResultsError, match="not of tables"):
+        of.figure(Data(tables))
 
 
-def test_a_timeline_of_several_levels_shows_the_window_of_each(tmp_path: Path) -> None:
+def test_a_timeline_of_several_levels_shows_the_window_of_each(tables: Tables, tmp_path: Path) -> None:
     study = Study.parse(TIMED)
-    of = spec.Timeline(name="one", experiment="base", series="ring", until="4s")
-    figure = timeline.timeline(study, of)
-    window, flight = figure.plots
+    data = Data(tables, study=lambda: study)
+    of = Timeline(name="one", experiment="base", series="ring", until="4s")
+    figure = of.figure(data)
+    window, flight = figure.panels
     assert (
-        [line.label for line in window.lines]
-        == [line.label for line in flight.lines]
+        [series.label for series in window.series]
+        == [series.label for series in flight.series]
         == [quantities.text(level) for level in ("5p", "20p")]
     )
-    for above, below in zip(window.lines, flight.lines, strict=True):
+    for (_, above), (_, below) in zip(window.each(Line), flight.each(Line), strict=True):
         assert max(value for _, value in above.points) > 0.5 * max(value for _, value in below.points) > 0
-    assert len(timeline.draw_timeline(figure, tmp_path / "one")) == 2
-    one = timeline.timeline(study, of.model_copy(update={"levels": ("20p",)}))
-    assert [len(plot.lines) for plot in one.plots] == [1, 1]
+    assert len(on_paper.draw(figure, tmp_path / "one")) == 2
+    one = of.model_copy(update={"levels": ("20p",)}).figure(data)
+    assert [len(panel.series) for panel in one.panels] == [1, 1]
     for wrong in ({"series": "nothing"}, {"levels": ("7p",)}, {"flow": "flow 9"}):
-        with pytest.raises(data.NotInResultsError):
-            timeline.timeline(study, of.model_copy(update=wrong))
+        with pytest.raises(NotInResultsError):
+            of.model_copy(update=wrong).figure(data)
 
 
 def test_boxes_show_quartiles_whiskers_and_what_lies_beyond(tables: Tables, tmp_path: Path) -> None:
-    one = boxes.spread([1.0, 2.0, 3.0, 4.0, 100.0])
-    assert (one.first, one.median, one.third) == (2.0, 3.0, 4.0)
+    one = spread([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert one.quartiles == (2.0, 3.0, 4.0)
     # The whiskers reach 1.5 times the height of the box: from -1 to 7.
     assert (one.low, one.high, one.beyond) == (1.0, 4.0, (100.0,))
     assert (one.mean, one.count) == (22.0, 5)
     with pytest.raises(ValueError, match="needs a value"):
-        boxes.spread([])
-    of = spec.Boxes(name="spread", experiment="base", metric="completion_time", x="size", series="transport")
-    figure = boxes.boxes(tables, of, spec.FigureList())
+        spread([])
+    of = Boxes(name="spread", experiment="base", metric="completion_time", x="size", series="transport")
+    figure = of.figure(Data(tables))
     levels = {factor: len(tables.levels("base", factor)) for factor in ("congestion", "rate", "delay", "loss")}
     treatments = math.prod(levels.values())
-    assert len(figure.series) == 2
-    for series in figure.series:
-        for drawn in series.spreads:
-            assert drawn is not None and drawn.count == treatments
-            assert drawn.low <= drawn.first <= drawn.median <= drawn.third <= drawn.high
-    assert figure.y.log and figure.y.low > 0
-    svg = boxes.box_svg(figure)
-    assert svg.count('<g class="mark"') == len(boxes.table(figure)) == 2 * len(figure.x_levels)
-    for path in boxes.draw_boxes(figure, tmp_path / "spread"):
+    boxes = marks(figure, Box)
+    assert len(boxes) == 2
+    for box in itertools.chain(*boxes):
+        assert f"{treatments} treatments" in box.value
+        assert list(box.quartiles) == sorted(box.quartiles)
+        assert box.whiskers[0] <= box.quartiles[0] <= box.quartiles[2] <= box.whiskers[1]
+    (panel,) = figure.panels
+    assert panel.y.log and panel.y.low > 0
+    (svg,) = on_screen.svgs(figure)
+    assert svg.count('<g class="mark') == len(figure.table.rows) == 2 * len(panel.x.names)
+    assert [row[:2] for row in figure.table.rows] == [
+        (size, name) for size in ("2 MB", "32 MB") for name in ("TCP", "QUIC")
+    ]
+    for path in on_paper.draw(figure, tmp_path / "spread"):
         assert path.stat().st_size > 1000
-    with pytest.raises(data.NotInResultsError, match="base"):
-        boxes.boxes(tables, of.model_copy(update={"where": {"rate": "1bit/s"}}), spec.FigureList())
+    with pytest.raises(NotInResultsError, match="base"):
+        of.model_copy(update={"where": {"rate": "1bit/s"}}).figure(Data(tables))
 
 
 def test_rates_are_shares_of_the_packets_sent(tables: Tables) -> None:
@@ -560,4 +580,4 @@ def test_contenders_keep_their_colours_unless_these_cannot_be_told_apart() -> No
 
 def test_bars_end_at_or_below_the_last_tick() -> None:
     for top in (0.3, 1.0, 7.3, 9.99, 101.0):
-        assert axis_ticks(0.0, top)[-1] >= top
+        assert up_to(0.0, top)[-1] >= top

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 import report_tables as synthetic
-from haltere import claims
 from haltere.claims import Evidence, Outcome, all_of
 from haltere.claims.comparison import MissingDataError, compare
 from haltere.errors import InputError
-from haltere.figures import data, spec
+from haltere.figures import kinds
+from haltere.figures.bars import Bars
+from haltere.figures.overviews import Overview
+from haltere.figures.spec import Data
 from haltere.metrics import METRICS
 from haltere.metrics.tables import Tables
+from haltere.report import claims
 from haltere.stats import Interval, mean
 from report_tables import Levels, Truth
 
@@ -237,10 +240,10 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
     page = (STUDY.parents[1] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
     (listing,) = re.findall(r"```toml\n(.*?)```", page, re.S)
     (tmp_path / "figures.toml").write_text(listing, encoding="utf-8")
-    figures = spec.read(tmp_path / "figures.toml")
+    figures = kinds.read(tmp_path / "figures.toml")
     tables = synthetic.make(Truth(replications=2))
-    assert len(data.overview(tables, figures.overviews[0], figures).panels) == 4
-    assert len(data.bars(tables, figures.bars[0], figures).series) == 2
+    assert len(figures.of(Overview)[0].figure(Data(tables, figures)).panels) == 4
+    assert len(figures.of(Bars)[0].figure(Data(tables, figures)).legend) == 2
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "@claim" in block]
     (tmp_path / "claims.py").write_text(code, encoding="utf-8")
     (only,), _ = claims.load(tmp_path / "claims.py")

@@ -55,7 +55,7 @@ def make(replications: int) -> None:
     """Run the studies that need no kernel, with a few replications, and write their reports."""
     for one in shipped.studies():
         study = Study.load(one.folder)
-        if set(study.fidelities) <= set(fidelity.SIMULATED):
+        if set(study.fidelities) <= set(fidelity.simulated()):
             out = ROOT / MADE / one.name
             Campaign(study, out=out, replications=min(replications, study.header.replications)).run()
             report.build(out, one.folder)

@@ -1,12 +1,12 @@
 //! Drives a world until its transfers are done or its time is over.
 
-use crate::build::{FlowEnds, Owner, Run, build};
+use crate::build::{FlowPart, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorded, Recorder};
 use crate::result::{
     Baseline, DensityResult, RunResult, ScheduleResult, SeriesResult, ShadowResult, TraceResult, shadow_series,
 };
-use crate::scenario::{Load, Probe, Quantity, Scenario, ScenarioError};
+use crate::scenario::{Quantity, Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
@@ -81,10 +81,10 @@ pub fn trace_at(
         t_s: noted.iter().map(|(at, _)| at.as_secs_f64()).collect(),
         v: noted.iter().map(|(_, bytes)| *bytes as f64).collect(),
     });
-    let reordering = (0..run.flows.len()).filter_map(|flow| density(&run, flow)).collect();
-    let sent = |flow| schedules.of(FlowEnds::of(flow).server.0);
-    let schedule = (0..run.flows.len()).filter(|flow| !sent(*flow).is_empty());
-    let schedule = schedule.map(|flow| ScheduleResult::new(flow, sent(flow))).collect();
+    let reordering = run.flows.iter().filter_map(|flow| density(&run, flow)).collect();
+    let sent = run.flows.iter().map(|flow| (flow.number, schedules.of(flow.ends.server.0)));
+    let schedule = sent.filter(|(_, sent)| !sent.is_empty());
+    let schedule = schedule.map(|(flow, sent)| ScheduleResult::new(flow, sent)).collect();
     let (mut shadows, mut asked) = (Vec::new(), Vec::new());
     for ((process, path, number), shadow) in seen.iter() {
         let Owner::Flow(flow, Role::Server) = run.owner(ProcessId(process)) else { continue };
@@ -98,7 +98,7 @@ pub fn trace_at(
             flow,
             path: path.0,
             shadow: number,
-            contender: run.shadows[flow].get(usize::from(n)).map_or_else(String::new, ToString::to_string),
+            contender: run.flows[flow].shadows.get(usize::from(n)).map_or_else(String::new, ToString::to_string),
             parted: shadow.parting.as_ref().map(Into::into),
         });
     }
@@ -107,16 +107,16 @@ pub fn trace_at(
 }
 
 /// The reorder density of a flow, if its transport tells.
-fn density(run: &Run, flow: usize) -> Option<DensityResult> {
-    let client = &run.world.processes()[FlowEnds::of(flow).client.0 as usize];
-    Some(DensityResult::new(flow, &client.stats().reassembly?.reordering))
+fn density(run: &Run, flow: &FlowPart) -> Option<DensityResult> {
+    let client = run.world.process(flow.ends.client);
+    Some(DensityResult::new(flow.number, &client.stats().reassembly?.reordering))
 }
 
 /// The bytes of its object that a flow had received, over time.
 type Noted = Vec<(Time, u64)>;
 
 fn received(run: &Run, flow: usize) -> u64 {
-    run.world.processes()[FlowEnds::of(flow).client.0 as usize].received()
+    run.world.process(run.flows[flow].ends.client).received()
 }
 
 fn drive(
@@ -126,24 +126,23 @@ fn drive(
     files: Option<&Files>,
 ) -> Result<(RunResult, Run, Vec<Noted>), ScenarioError> {
     let mut run = build(fidelity, scenario, seed_and_replication, files)?;
-    // What ends by itself is waited for. A flow that does not lets the run go on until the time is over; a probe or load
-    // that does not accompanies the others.
-    let flows = run.flows.len();
-    let ends = run.flows.iter().map(|f| f.total().is_some()).chain(run.probes.iter().map(Probe::ends));
-    let ends: Vec<bool> = ends.chain(run.loads.iter().map(Load::ends)).collect();
-    let mut open = ends.iter().filter(|ends| **ends).count();
-    let may_end = open > 0 && ends[..flows].iter().all(|ends| *ends);
-    let mut over = vec![false; ends.len()];
-    // This is called after each process's turn, because a process can only finish in its own turn. The first of the two
-    // processes of a flow, probe or load is the one that finishes.
+    // Flows, probes and loads that end by themselves are waited for. A flow that does not lets the run go on until the time is
+    // over; a probe or load that does not accompanies the others.
+    let flows = run.flows.iter().map(|flow| (flow.ends, flow.spec.total().is_some()));
+    let probes = run.probes.iter().map(|probe| (probe.ends, probe.spec.ends()));
+    let loads = run.loads.iter().map(|load| (load.ends, load.spec.ends()));
+    let may_end = flows.clone().all(|(_, will_end)| will_end);
+    let mut awaited = vec![false; run.world.processes().len()];
+    for (ends, _) in flows.chain(probes).chain(loads).filter(|(_, will_end)| *will_end) {
+        awaited[ends.client.0 as usize] = true;
+    }
+    let mut open = awaited.iter().filter(|awaited| **awaited).count();
+    let may_end = may_end && open > 0;
+    // This is called after each process's turn, because a process can only finish in its own turn.
     let mut done = |processes: &[Process], called: ProcessId| {
-        let number = called.0 as usize / 2;
-        if called.0.is_multiple_of(2)
-            && ends.get(number) == Some(&true)
-            && !over[number]
-            && processes[called.0 as usize].is_over()
-        {
-            over[number] = true;
+        let called = called.0 as usize;
+        if awaited[called] && processes[called].is_over() {
+            awaited[called] = false;
             open -= 1;
         }
         open == 0 && may_end
@@ -152,7 +151,7 @@ fn drive(
     let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
     let held = vec![None; run.world.topology().edges().len()];
     let mut baseline = Baseline { from: Time::ZERO, bytes: vec![(0, 0); run.flows.len()], held };
-    let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); flows] } else { Vec::new() };
+    let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); run.flows.len()] } else { Vec::new() };
     let mut outcome = Ok(false);
     if let Some(from) = scenario.measure_from.map(span) {
         outcome = go(&mut run, from, &mut noted, &mut done);

@@ -141,19 +141,7 @@ fn value(report: &Report, name: &str) -> f64 {
 }
 
 fn spawn(node: NodeId, application: Box<dyn Application>, maker: Maker) -> Spawn {
-    Spawn {
-        node,
-        application,
-        transports: Box::new(maker),
-        start: None,
-        ports: Vec::new(),
-        connection: None,
-        class: 0,
-        paths: Vec::new(),
-        backups: Vec::new(),
-        radio: None,
-        moves: Vec::new(),
-    }
+    Spawn::server(node, application, Box::new(maker), Vec::new())
 }
 
 fn links(net: &Topology) -> Vec<Link<haltere_transport::Body>> {
@@ -288,19 +276,8 @@ fn a_path_that_does_not_exist_is_an_error() {
     let (a, b) = (net.node("a"), net.node("b"));
     net.join("ab", a, b, config(1), config(1));
     let remote = Remote { address: net.addresses(b)[0], port: PORT };
-    let caller = Spawn {
-        class: 0,
-        paths: Vec::new(),
-        backups: Vec::new(),
-        radio: None,
-        moves: Vec::new(),
-        node: a,
-        application: Box::new(Device::new(remote, Span::ZERO, 1)),
-        transports: Box::new(Astray(None)),
-        start: Some(Time::ZERO),
-        ports: Vec::new(),
-        connection: None,
-    };
+    let device = Box::new(Device::new(remote, Span::ZERO, 1));
+    let caller = Spawn::client(a, device, Box::new(Astray(None)), Time::ZERO);
     let mut world = World::new(net.clone(), Elements::links(links(&net)), vec![caller], None);
     let stalled = world.run(Time::ZERO + Span::from_secs(1), |_, _| false);
     assert_eq!(stalled, Err(Stall::NoSuchPath(ProcessId(0), PathId(3))));
@@ -423,22 +400,9 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
     let (own, other) = (net.addresses(client).to_vec(), net.addresses(server).to_vec());
     let further = (own[1], other[usize::from(!crossed)]);
     let fetcher = Fetcher { server: Remote { address: other[0], port: PORT }, further, added: None, abandon, heard: 0 };
-    let plain = |node, application: Box<dyn Application>, name| Spawn {
-        class: 0,
-        paths: Vec::new(),
-        backups: Vec::new(),
-        radio: None,
-        moves: Vec::new(),
-        node,
-        application,
-        transports: Box::new(TwoPaths(name)),
-        start: None,
-        ports: Vec::new(),
-        connection: None,
-    };
     let spawns = vec![
-        Spawn { start: Some(Time::ZERO), ..plain(client, Box::new(fetcher), "client") },
-        Spawn { ports: vec![PORT], ..plain(server, Box::new(Shop(0)), "server") },
+        Spawn::client(client, Box::new(fetcher), Box::new(TwoPaths("client")), Time::ZERO),
+        Spawn::server(server, Box::new(Shop(0)), Box::new(TwoPaths("server")), vec![PORT]),
     ];
     World::new(net.clone(), Elements::links(links(&net)), spawns, None)
 }

@@ -17,7 +17,6 @@ from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Comparison, Conditions, stated
 from haltere.errors import InputError, as_written
 from haltere.executor import Executor, Task
-from haltere.fidelity import NAMES
 from haltere.results.tables import bottleneck_of
 
 P = ParamSpec("P")
@@ -80,10 +79,7 @@ def measure(
         )
     if not 0 <= seed < 2**63:
         raise InputError("is not a seed", field="--seed", given=as_written(seed), right="a whole number from 0")
-    if conditions.fidelity not in NAMES:
-        raise InputError(
-            "is not a fidelity", field="--fidelity", given=as_written(conditions.fidelity), right=", ".join(NAMES)
-        )
+    fidelities.named(conditions.fidelity)
     groups = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
     tasks = list(_tasks(groups, conditions, replications, seed))
     results: dict[str, dict[str, Any]] = {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere.adhoc import probes
 from haltere.errors import InputError, Place, as_written
-from haltere.fidelity import Fidelity
+from haltere.fidelity import Fidelity, summaries
 
 if TYPE_CHECKING:
     from haltere.scenario import Scenario
@@ -244,8 +244,7 @@ class Conditions(PathConditions):
     fidelity: Annotated[
         Fidelity,
         About(
-            "Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel "
-            "and programs, virtual time), `testbed` (this machine's kernel, on the wall clock).",
+            f"Where: {summaries()}.",
             RUNS,
         ),
     ] = "model"

@@ -70,7 +70,7 @@ def between(
     """
     _check(tolerance_s)
     for scenario in (first, second):
-        if scenario.fidelity != "model":
+        if not fidelities.of(scenario.fidelity).modelled:
             raise InputError(
                 "has packets that cannot be read", field="fidelity", given=scenario.fidelity, right="model"
             )

@@ -179,7 +179,7 @@ def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult
         InputError: if it is not given a `Scenario`.
     """
     _checked(scenario)
-    if scenario.fidelity in fidelities.SIMULATED:
+    if fidelities.of(scenario.fidelity).simulated:
         return RunResult(
             json.loads(core.run(scenario.concrete(seed, replication), seed, replication, scenario.fidelity))
         )
@@ -208,7 +208,7 @@ def trace(
     """
     _checked(scenario)
     shadows = [shadow] if isinstance(shadow, str) else list(shadow)
-    if scenario.fidelity in fidelities.SIMULATED:
+    if fidelities.of(scenario.fidelity).simulated:
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
         run = (scenario.concrete(seed, replication), seed, replication, scenario.fidelity)
         try:
@@ -233,18 +233,18 @@ def _checked(scenario: object) -> None:
 def refuse_files(fidelity: fidelities.Fidelity, **folders: str | Path | None) -> None:
     """Raise `InputError` if a fidelity cannot write one of the files that are wanted."""
     for name, folder in folders.items():
-        if folder is not None and fidelity not in fidelities.SIMULATED:
+        if folder is not None and not fidelities.of(fidelity).simulated:
             raise InputError(
                 f"is written by the simulator, not at fidelity {fidelity!r}",
                 field=name,
                 given=str(folder),
-                right=f"fidelity {' or '.join(fidelities.SIMULATED)}; or the programs' own logs (docs/programs.md)",
+                right=f"fidelity {' or '.join(fidelities.simulated())}; or the programs' own logs (docs/programs.md)",
             )
 
 
 def refuse_shadows(fidelity: fidelities.Fidelity, shadows: Sequence[str]) -> None:
     """Raise `InputError` if a fidelity cannot feed congestion controls in the shadow of others."""
-    if shadows and fidelity not in fidelities.SIMULATED:
+    if shadows and not fidelities.of(fidelity).simulated:
         raise InputError(
             f"needs the events of the congestion control, which fidelity {fidelity!r} does not show",
             field="shadow",

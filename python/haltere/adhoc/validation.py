@@ -92,10 +92,10 @@ def validate(
     answers: dict[str, list[dict[str, Any]]] = {"model": [], "linux": []}
     done, everything = 0, 2 * replications
     for name, scenario in (("linux", real), ("model", model)):
-        extra = {"sample_ns": sample_ns(real)} if name == "linux" else None
+        extra = None if fidelities.of(name).simulated else {"sample_ns": sample_ns(real)}
         tasks = [Task(str(n), scenario, seed, n) for n in range(replications)]
         found: dict[str, dict[str, Any]] = {}
-        for outcome in fidelities.executor("linux" if name == "linux" else "model", workers, extra).execute(tasks):
+        for outcome in fidelities.executor(name, workers, extra).execute(tasks):
             found[outcome.key] = json.loads(outcome.result_json)
             done += 1
             if on_progress:

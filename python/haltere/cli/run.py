@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 from rich.markup import escape
 
@@ -13,7 +12,6 @@ from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import Interrupted
 from haltere.executor import ThreadExecutor
-from haltere.fidelity import Fidelity
 from haltere.fidelity.links import without_rate
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
@@ -36,7 +34,7 @@ def command(
 ) -> None:
     """Run the campaign, or say how big it is."""
     ThreadExecutor(workers)  # refuses a wrong number of workers before anything is read
-    study = Study.load(path, variant=variant, fidelity=cast("Sequence[Fidelity]", fidelity) if fidelity else None)
+    study = Study.load(path, variant=variant, fidelity=fidelity or None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)
     console = show.out()
     _tell_unlimited(campaign)

@@ -15,7 +15,7 @@ from haltere.cli import exits, show
 from haltere.cli.first_difference import tell, tolerance_s
 from haltere.documents import shown
 from haltere.errors import InputError
-from haltere.fidelity import NAMES
+from haltere.fidelity import named
 from haltere.results import load
 from haltere.scenario import Scenario
 from haltere.study import Run
@@ -43,8 +43,7 @@ def command(
     for name, value in (("--seed", seed), ("--replication", replication)):
         if value < 0:
             raise InputError("is negative", field=name, given=str(value), right="a whole number from 0")
-    if conditions.fidelity not in NAMES:
-        raise InputError("is not a fidelity", field="--fidelity", given=conditions.fidelity, right=", ".join(NAMES))
+    named(conditions.fidelity)
     chosen = None if run is None else run_of(load(what[0]), run)
     if chosen is not None:
         seed, replication = chosen.seed, chosen.replication

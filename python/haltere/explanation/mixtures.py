@@ -16,7 +16,7 @@ from typing import Any
 from haltere import core
 from haltere.errors import InputError
 from haltere.explanation import equals
-from haltere.fidelity import SIMULATED, Fidelity
+from haltere.fidelity import Fidelity, of, simulated
 
 CONTROL, TRANSPORT, IMPLEMENTATION = "congestion control", "transport", "implementation"
 """Names of the parts that are no switches. The last two name the rest, which no switch explains."""
@@ -101,12 +101,12 @@ class Space:
         Raises:
             InputError: if one of them cannot run, or if nothing lies between them.
         """
-        if fidelity not in SIMULATED:
+        if not of(fidelity).simulated:
             raise InputError(
                 "has no mixtures, as a kernel's mechanisms cannot all be switched",
                 field="--fidelity",
                 given=fidelity,
-                right=" or ".join(SIMULATED),
+                right=" or ".join(simulated()),
             )
         one, other = (_point(text, fidelity) for text in (a, b))
         if (one.model and not other.model) or (one.family, other.family) == ("quic", "tcp"):
@@ -130,8 +130,8 @@ class Space:
         if not self.parts:
             same = "the two contenders run with the same mechanisms, so that there is nothing to explain"
             known = "two contenders that differ"
-            if self.fidelity == "stack" and not self.a.model:
-                known += "; at fidelity 'stack' quic/… means quinn, and quic@model/… the model"
+            if of(self.fidelity).stacks and not self.a.model:
+                known += f"; at fidelity {self.fidelity!r} quic/… means quinn, and quic@model/… the model"
             raise InputError(same, field="contender", given=f"{self.a.text} {self.b.text}", right=known)
         return self
 

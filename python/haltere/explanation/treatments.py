@@ -83,8 +83,8 @@ class _Explaining:
                 "is no metric of a flow", "metric", given=why.metric, right="a metric of flows, or no flow"
             )
         where = self.study.fidelities[0]
-        if where not in fidelities.SIMULATED:
-            right = " or ".join(fidelities.SIMULATED)
+        if not fidelities.of(where).simulated:
+            right = " or ".join(fidelities.simulated())
             raise InputError("has no mixtures", field="fidelity", given=where, right=right)
         self.replications = min(self.replications, why.replications or self.replications)
         self.places = [Between.of(a, b, where) for a, b in self._pairs()]

@@ -8,20 +8,74 @@ this machine's kernel, on the wall clock.
 from __future__ import annotations
 
 import json
-import os
 import re
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
+
+from haltere.errors import InputError, as_written
+from haltere.fidelity.real import Linux, Testbed
+from haltere.fidelity.simulated import Model, Stack
+from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
     from haltere.executor import Executor
 
-Fidelity = Literal["model", "stack", "linux", "testbed"]
-NAMES: tuple[Fidelity, ...] = get_args(Fidelity)
+_VENUES: dict[str, Venue] = {}
+NAMES = _VENUES.keys()
+"""The names of all fidelities, in order."""
 _ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
 """Where the core refuses two hosts that no links join, and a path that there is not between them."""
-SIMULATED: tuple[Fidelity, ...] = ("model", "stack")
-"""The fidelities of the simulator: a run there depends on its arguments and on the version alone."""
+
+
+def register(venue: Venue) -> None:
+    """Make a fidelity known under its name."""
+    _VENUES[venue.description.name] = venue
+
+
+def unregister(name: str) -> None:
+    """Forget a fidelity."""
+    del _VENUES[name]
+
+
+register(Model())
+register(Stack())
+register(Linux())
+register(Testbed())
+
+if TYPE_CHECKING:
+    Fidelity = str
+    """The name of a fidelity."""
+else:
+    Fidelity = Literal[tuple(NAMES)]  # the command line offers these
+
+
+def named(name: str) -> Venue:
+    """Return the fidelity of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if name not in _VENUES:
+        raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
+    return _VENUES[name]
+
+
+def of(name: str) -> Description:
+    """Return the description of a fidelity.
+
+    Raises:
+        InputError: if there is none of the name.
+    """
+    return named(name).description
+
+
+def simulated() -> list[str]:
+    """Return the names of the simulator's fidelities."""
+    return [name for name in NAMES if of(name).simulated]
+
+
+def summaries() -> str:
+    """Return all fidelities in words, for help."""
+    return ", ".join(f"`{name}` ({of(name).summary})" for name in NAMES)
 
 
 def check(fidelity: Fidelity, scenario_json: str) -> None:
@@ -45,10 +99,7 @@ def check(fidelity: Fidelity, scenario_json: str) -> None:
         except core.ScenarioProblem as problem:
             if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
                 raise
-    if fidelity not in SIMULATED:
-        from haltere.rig.check import check as check_rig  # noqa: PLC0415 (pyroute2 is slow to load)
-
-        check_rig(fidelity, scenario_json)
+    named(fidelity).check(scenario_json)
 
 
 def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, Any] | None = None) -> Executor:
@@ -57,29 +108,14 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
     Raises:
         InputError: if this machine lacks what it takes; the error says how to get it.
     """
-    if fidelity in SIMULATED:
-        from haltere.executor import ThreadExecutor  # noqa: PLC0415 (help loads nothing heavy)
-
-        return ThreadExecutor(workers, fidelity)
-    from haltere.rig.executor import linux, testbed  # noqa: PLC0415 (pyroute2 is slow to load)
-
-    return linux(workers, extra) if fidelity == "linux" else testbed(workers, extra)
+    return named(fidelity).executor(workers, extra)
 
 
-@cache
 def about(fidelity: Fidelity) -> dict[str, Any]:
     """Return what results record of the machine at a fidelity: the kernel's name, version, timer frequency."""
-    if fidelity in SIMULATED:
-        return {}
-    if fidelity == "testbed":
-        return {"name": os.uname().release, "version": os.uname().release}
-    from haltere.rig import kernel  # noqa: PLC0415 (pyroute2 is slow to load)
-
-    return dict(kernel.find().about())
+    return named(fidelity).about()
 
 
 def identity(fidelity: Fidelity) -> str:
     """Return what a run's result depends on besides scenario, seed and version."""
-    if fidelity in SIMULATED:
-        return "" if fidelity == "model" else fidelity
-    return f"{fidelity} {about(fidelity)['name']}"
+    return named(fidelity).identity()

@@ -1,43 +1,45 @@
-"""Figures: described as data beside a study, drawn for paper (SVG, PDF) and for the report (interactive SVG).
+"""Figures: described as data beside a study, drawn for paper (SVG, PDF, PNG) and for the screen (interactive SVG).
 
-The kinds of `figures.toml` are functions here: `haltere.figures.line(results, metric="goodput", x="rate")`, and `bar`,
-`box`, `overview`, `point`, `choice`, `cdf`, `violin`, `scatter`, `heatmap`, `over_time` (of `[[timelines]]`). They take
-the fields of the kind as keywords and return a `haltere.figures.api.Drawing`.
+The kinds of `figures.toml` are functions here: `haltere.figures.line(results, metric="goodput", x="rate")`; `dir` lists
+them. They take the fields of the kind as keywords and return a `haltere.figures.api.Drawing`. `ax` and `fig` are axes
+or a figure of Matplotlib to draw into. `register` adds a kind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from haltere.figures.trace import trace_figure
-
-__all__ = [
-    "bar",
-    "box",
-    "cdf",
-    "choice",
-    "heatmap",
-    "line",
-    "over_time",
-    "overview",
-    "point",
-    "scatter",
-    "trace_figure",
-    "violin",
-]
+if TYPE_CHECKING:
+    from haltere.figures.api import Drawing
+    from haltere.figures.spec import Kind
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
+def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
+    """Draw a trace, see `haltere.figures.trace.trace_figure`."""
+    drawn: list[Path] = import_module("haltere.figures.trace").trace_figure(trace, out)
+    return drawn
+
+
+def register(kind: type[Kind]) -> type[Kind]:
+    """Add a kind of figure, see `haltere.figures.kinds.register`."""
+    added: type[Kind] = import_module("haltere.figures.kinds").register(kind)
+    return added
+
+
+def _functions() -> dict[str, Callable[..., Drawing]]:
+    found: dict[str, Callable[..., Drawing]] = import_module("haltere.figures.api").functions()
+    return found
+
+
+def __dir__() -> list[str]:
+    return ["register", "trace_figure", *_functions()]
+
+
+def __getattr__(name: str) -> Callable[..., Drawing]:
+    function = None if name.startswith("_") else _functions().get(name)
+    if function is None:
         raise AttributeError(f"module 'haltere.figures' has no attribute {name!r}")
-    return _function(name)
-
-
-def _function(name: str) -> Any:
-    def function(results: Any, **fields: Any) -> Any:
-        """Draw a figure of some results; the keywords are the fields of its kind in `figures.toml`."""
-        return import_module("haltere.figures.api").draw(name, results, fields)
-
-    function.__name__ = name
     return function

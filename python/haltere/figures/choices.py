@@ -9,142 +9,113 @@ it beats the reference, not that it beats the others.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from scipy import special
 
-from haltere.figures import style
-from haltere.figures.data import NotInResultsError, levels_text
-from haltere.figures.plots import COLOURS
-from haltere.figures.screen import comparison_text, open_plot, room_for
-from haltere.figures.spec import Choices, FigureList
-from haltere.metrics import METRICS, Metric, quantities
-from haltere.metrics.tables import Key, Tables, from_scale, margins, paired
+from haltere.figures.maps import Cell, Map, directions, panels
+from haltere.figures.parts import Figure, NotInResultsError
+from haltere.figures.samples import comparison_text
+from haltere.figures.spec import Data, Description, Named
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.tables import Key, from_scale, margins, paired
 from haltere.metrics.text import OPACITY, fixed
 from haltere.stats import Interval, holm, mean
 
 _LEVEL = 0.05
 """How often at most a figure may name a level that is not better than the reference."""
+_LETTERS = 12
+"""The letters of a level that fit into a cell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A cell: its levels, the level that it names, and how that one compares with the reference (None: it is it)."""
+class Choices(Map):
+    """A map that names in each cell the level of `factor` that is surely better than the level `against`.
 
-    levels: Mapping[str, str]
-    named: str
-    found: Interval | None
-    others: int = 0
-    """How many other levels are surely better than the reference, too."""
+    `panels`, `rows` and `columns` place a cell. Over all factors that are named nowhere the comparison is averaged.
+    """
 
+    description: ClassVar = Description(
+        "choices",
+        "choice",
+        "A map that names the better levels of a factor.",
+        section="What to choose",
+        hint="A cell names what is surely better than the reference, and by how much; without a number it names the "
+        "reference, which nothing surely beats there.",
+        width="wide",
+    )
 
-@dataclass(frozen=True, slots=True)
-class ChoicePanel:
-    """One map: `cells[row][column]`, None where the results have no runs."""
+    against: str
+    only: tuple[str, ...] = ()
+    """The levels of `factor` that may be named; all if there are none."""
 
-    title: str
-    cells: tuple[tuple[Choice | None, ...], ...]
+    def named_levels(self) -> Iterator[Named]:
+        """The levels of factors that the figure names."""
+        yield "against", self.factor, (self.against,)
+        yield "only", self.factor, self.only
 
+    def figure(self, data: Data) -> Figure:
+        """Compute what is drawn."""
+        metric, found = METRICS[self.metric], self._compared(data)
+        present = {key for cells in found.values() for key in cells}
+        if not present:
+            raise NotInResultsError(self._sought)
+        named = name_better(found, metric)
+        factor = data.words.factor(self.factor)
 
-@dataclass(frozen=True, slots=True)
-class ChoiceFigure:
-    """The data of a map of choices."""
+        def cell(key: Key) -> Cell:
+            if key not in present:
+                return Cell(1, ["–"], weight="faint")
+            if not named.get(key):
+                said = f"no other {factor} is surely better than {self.against}"
+                return Cell(0, [_short(self.against)], weight="faint", value=said)
+            best, *others = named[key]
+            point = from_scale(mean(found[best][key]), metric)
+            more = f"\n{len(others)} more are surely better than {self.against}" if others else ""
+            by = "÷" if metric.comparison == "ratio" else "−"
+            said = f"{metric.label}, {best} {by} {self.against}: {comparison_text(point)}{more}"
+            return Cell(0, [_short(best), _gain(point, metric)], _weight(point, metric), "bold", said)
 
-    spec: Choices
-    metric: Metric
-    title: str
-    rows: tuple[Key, ...]
-    columns: tuple[Key, ...]
-    panels: tuple[ChoicePanel, ...]
-    words: FigureList
+        drawn = panels(data, self.experiment, self.sides, present, [("first", ""), ("ink", "")], cell)
+        title = self.title or f"{metric.label}, best {factor} against {self.against}"
+        caption = f"{directions(data, self.sides)}."
+        return Figure(self.name, title, drawn, self.source, caption=caption, cell=(74.0, 34.0))
+
+    def _compared(self, data: Data) -> dict[str, dict[Key, list[float]]]:
+        """The comparisons of each level with the reference, by cell."""
+        values = data.tables.values(self.experiment, self.metric, self.where)
+        levels = data.tables.levels(self.experiment, self.factor)
+        if values.is_empty() or self.against not in levels or any(axis not in values.columns for axis in self.axes):
+            raise NotInResultsError(self._sought)
+        candidates = [level for level in levels if level != self.against and level in (self.only or levels)]
+        metric = METRICS[self.metric]
+        return {
+            level: _replications(paired(values, self.factor, level, self.against, metric), self.axes)
+            for level in candidates
+        }
 
     @property
-    def row_words(self) -> str:
-        """The factors down the side, in the study's words."""
-        return " and ".join(self.words.factor(factor) for factor in self.spec.rows)
-
-    def says(self, cell: Choice) -> str:
-        """What a cell answers when pointed at."""
-        place = ", ".join(quantities.text(level, factor) for factor, level in cell.levels.items())
-        factor = self.words.factor(self.spec.factor)
-        if cell.found is None:
-            return f"{place}\nno other {factor} is surely better than {cell.named}"
-        more = f"\n{cell.others} more are surely better than {self.spec.against}" if cell.others else ""
-        said = f"{self.metric.label}, {cell.named} ÷ {self.spec.against}: {comparison_text(cell.found)}"
-        return f"{place}\n{said}{more}"
-
-    def gain(self, cell: Choice) -> str:
-        """By how much the named level is better: `−23 %`; empty for the reference."""
-        if cell.found is None:
-            return ""
-        if self.metric.comparison == "difference":
-            return fixed(cell.found.value, 2)
-        change = 100 * (cell.found.value - 1)
-        return f"{'+' if change > 0 else ''}{fixed(change, 0)} %"
-
-    def weight(self, cell: Choice) -> float:
-        """The opacity of a cell's colour: full where the metric says so."""
-        if cell.found is None:
-            return 0.0
-        if self.metric.comparison == "difference":
-            return OPACITY * min(1.0, abs(cell.found.value) / self.metric.full)
-        return OPACITY * min(1.0, abs(math.log(cell.found.value)) / math.log(self.metric.full))
+    def _sought(self) -> str:
+        pair = f"{self.factor} {self.against} and another"
+        return f"no completed pair of runs of experiment {self.experiment} with {pair}"
 
 
-def choices(tables: Tables, spec: Choices, words: FigureList) -> ChoiceFigure:
-    """The numbers of a map of choices. Raises `NotInResultsError` if the results hold none of them."""
-    metric = METRICS[spec.metric]
-    values = tables.values(spec.experiment, metric, spec.where)
-    axes = [*spec.panels, *spec.rows, *spec.columns]
-    levels = tables.levels(spec.experiment, spec.factor)
-    sought = f"no completed pair of runs of experiment {spec.experiment} with {spec.factor} {spec.against} and another"
-    if values.is_empty() or spec.against not in levels or any(axis not in values.columns for axis in axes):
-        raise NotInResultsError(sought)
-    candidates = [level for level in levels if level != spec.against and level in (spec.only or levels)]
-    found = {
-        level: _replications(paired(values, spec.factor, level, spec.against, metric), axes) for level in candidates
-    }
-    keys = [key for one in found.values() for key in one]
-    if not keys:
-        raise NotInResultsError(sought)
-    named = name_better(found, metric)
-    shown = {axis: {key[i] for key in keys} for i, axis in enumerate(axes)}
+def _gain(found: Interval, metric: Metric) -> str:
+    """By how much the named level is better: `−23 %`."""
+    if metric.comparison == "difference":
+        return fixed(found.value, 2)
+    change = 100 * (found.value - 1)
+    return f"{'+' if change > 0 else ''}{fixed(change, 0)} %"
 
-    def combinations(factors: Sequence[str]) -> list[Key]:
-        present = ([x for x in tables.levels(spec.experiment, one) if x in shown[one]] for one in factors)
-        return list(itertools.product(*present))
 
-    def cell(key: Key) -> Choice | None:
-        if key not in keys:
-            return None
-        place = dict(zip(axes, key, strict=True))
-        better = named.get(key, [])
-        if not better:
-            return Choice(place, spec.against, None)
-        level = better[0]
-        return Choice(place, level, from_scale(mean(found[level][key]), metric), len(better) - 1)
-
-    rows, columns = combinations(spec.rows), combinations(spec.columns)
-    panels = tuple(
-        ChoicePanel(
-            levels_text(spec.panels, panel),
-            tuple(tuple(cell(panel + row + column) for column in columns) for row in rows),
-        )
-        for panel in combinations(spec.panels)
-    )
-    title = spec.title or f"{metric.label}, best {words.factor(spec.factor)} against {spec.against}"
-    return ChoiceFigure(spec, metric, title, tuple(rows), tuple(columns), panels, words)
+def _weight(found: Interval, metric: Metric) -> float:
+    """The opacity of a cell's colour: full where the metric says so."""
+    if metric.comparison == "difference":
+        return OPACITY * min(1.0, abs(found.value) / metric.full)
+    return OPACITY * min(1.0, abs(math.log(found.value)) / math.log(metric.full))
 
 
 def _replications(pairs: pl.DataFrame, axes: Sequence[str]) -> dict[Key, list[float]]:
@@ -184,52 +155,6 @@ def _one_sided(gains: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | N
     return float(special.stdtr(gains.size - 1, -t))
 
 
-_WIDE, _HIGH = 74.0, 34.0
-_LETTERS = 12
-"""The letters of a level that fit into a cell."""
-
-
-def choice_svg(figure: ChoiceFigure, panel: ChoicePanel) -> str:
-    """The SVG element of one map of choices."""
-    row_labels = [levels_text(figure.spec.rows, row) for row in figure.rows]
-    left, top = room_for(row_labels), 34.0
-    width = left + _WIDE * len(figure.columns) + 2
-    height = top + _HIGH * len(figure.rows) + 4
-    name = f"{figure.title}: {panel.title}" if panel.title else figure.title
-    parts = [open_plot(width, height, name)]
-    middle = left + _WIDE * len(figure.columns) / 2
-    across = escape(" and ".join(figure.words.factor(one) for one in figure.spec.columns))
-    parts.append(f'<text class="label" x="{middle:.1f}" y="11" text-anchor="middle">{across}</text>')
-    for i, column in enumerate(figure.columns):
-        label = escape(levels_text(figure.spec.columns, column))
-        parts.append(
-            f'<text class="tick" x="{left + _WIDE * (i + 0.5):.1f}" y="27" text-anchor="middle">{label}</text>'
-        )
-    for j, (label, cells) in enumerate(zip(row_labels, panel.cells, strict=True)):
-        y = top + _HIGH * j
-        parts.append(f'<text class="tick" x="{left - 6:g}" y="{y + 20:.1f}" text-anchor="end">{escape(label)}</text>')
-        parts += [_cell_svg(figure, cell, left + _WIDE * i, y) for i, cell in enumerate(cells)]
-    return "".join([*parts, "</svg>"])
-
-
-def _cell_svg(figure: ChoiceFigure, cell: Choice | None, x: float, y: float) -> str:
-    centre = x + _WIDE / 2
-    if cell is None:
-        return f'<text class="tick" x="{centre:.1f}" y="{y + 20:.1f}" text-anchor="middle">–</text>'
-    gain = figure.gain(cell)
-    lines = [_short(cell.named), gain] if gain else [_short(cell.named)]
-    text = "".join(
-        f'<text x="{centre:.1f}" y="{y + (15 if gain else 20) + 12 * i:.1f}" text-anchor="middle">{escape(line)}</text>'
-        for i, line in enumerate(lines)
-    )
-    return (
-        f'<g class="mark {"of" if gain else "unclear"}" style="--c:var(--c-first)">'
-        f"<title>{escape(figure.says(cell))}</title>"
-        f'<rect class="fill" x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{_WIDE - 1:.1f}" height="{_HIGH - 1:.1f}" '
-        f'fill-opacity="{figure.weight(cell):.2f}"/>{text}</g>'
-    )
-
-
 def _short(level: str) -> str:
     """A level that fits into a cell: the words of a long one are cut so that all have a share of the place."""
     if len(level) <= _LETTERS:
@@ -237,58 +162,3 @@ def _short(level: str) -> str:
     words = level.split("-")
     share = max(2, (_LETTERS - len(words) + 1) // len(words))
     return "-".join(word[:share] for word in words)
-
-
-def draw_choices(figure: ChoiceFigure, stem: Path, font: str = "") -> list[Path]:
-    """Draw maps of choices two columns wide, a panel below the other; the paths written."""
-    with style.paper(font):
-        height = len(figure.panels) * (0.29 * len(figure.rows) + 0.62) + 0.2
-        canvas = Figure(figsize=(style.PAGE_IN, height))
-        grid = canvas.subplots(len(figure.panels), 1, squeeze=False)
-        for axes, panel in zip(grid.flat, figure.panels, strict=True):
-            _panel(axes, figure, panel)
-        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
-        canvas.supylabel(figure.row_words, fontsize=7)
-        return style.save(canvas, stem)
-
-
-def _panel(axes: Axes, figure: ChoiceFigure, panel: ChoicePanel) -> None:
-    red, green, blue = to_rgb(COLOURS["first"][0])
-    for y, row in enumerate(panel.cells):
-        for x, cell in enumerate(row):
-            weight = 0.0 if cell is None else figure.weight(cell)
-            colour = tuple(1 - weight * (1 - part) for part in (red, green, blue))
-            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=1))
-            gain = "" if cell is None else figure.gain(cell)
-            axes.text(
-                x,
-                y,
-                "–" if cell is None else _short(cell.named) + (f"\n{gain}" if gain else ""),
-                ha="center",
-                va="center",
-                fontsize=6,
-                linespacing=1.1,
-                color=style.INK if gain else style.QUIET,
-                fontweight="bold" if gain else "normal",
-            )
-    axes.set_xlim(-0.5, len(figure.columns) - 0.5)
-    axes.set_ylim(len(figure.rows) - 0.5, -0.5)
-    axes.set_xticks(range(len(figure.columns)), [levels_text(figure.spec.columns, one) for one in figure.columns])
-    axes.set_yticks(range(len(figure.rows)), [levels_text(figure.spec.rows, one) for one in figure.rows])
-    axes.set_xlabel(" and ".join(figure.words.factor(one) for one in figure.spec.columns))
-    axes.tick_params(length=0, labelsize=6)
-    axes.spines[:].set_visible(False)
-    axes.set_title(panel.title, loc="left", fontsize=7, pad=4)
-
-
-def table(figure: ChoiceFigure) -> Sequence[tuple[str, str, str]]:
-    """The rows of the figure's numbers: the cell, the level that it names, its comparison with the reference."""
-    shown = [cell for panel in figure.panels for row in panel.cells for cell in row if cell is not None]
-    return [
-        (
-            ", ".join(quantities.text(level, factor) for factor, level in cell.levels.items()),
-            cell.named,
-            "" if cell.found is None else comparison_text(cell.found),
-        )
-        for cell in shown
-    ]

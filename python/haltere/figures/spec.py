@@ -1,26 +1,21 @@
-"""Which figures a study shows, as data: the file `figures.toml` beside its `study.toml`.
+"""What all kinds of figures have in common: their fields in `figures.toml`, the file beside a study's `study.toml`.
 
-`[factors]` gives each factor the words that axes and captions use for it. Each `[[overviews]]` is one map over all
-treatments of an experiment in which two levels of a factor are set against each other; each `[[bars]]` is one figure of
-grouped bars with 95 % intervals; each `[[boxes]]` shows how a metric is spread over treatments; each `[[points]]` sets
-one metric against the loss of another, a point a treatment; each `[[choices]]` is a map that names the better levels of
-a factor; each `[[timelines]]` shows one run over time. `[[lines]]`, `[[cdfs]]`, `[[violins]]`, `[[scatters]]` and
-`[[heatmaps]]` are what papers print besides; they take own columns, `[columns]`, and panels.
+A kind is one class. Its fields are those of its tables in the file, its `description` names it, and `figure` computes
+what is drawn. `kinds` lists the classes and reads the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Literal, get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import polars as pl
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from haltere.documents import Document, join
-from haltere.errors import InputError, as_written, in_words, nearest
+from haltere.figures.parts import Figure
 from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.tables import Tables
 
 
 def _known_metric(name: str) -> str:
@@ -38,115 +33,80 @@ def _a_time(text: str) -> str:
 
 
 MetricName = Annotated[str, AfterValidator(_known_metric)]
+Time = Annotated[str, AfterValidator(_a_time)]
 FigureName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+Named = tuple[str, str, Sequence[str]]
+"""A field of a figure, the factor it is about, and the levels that it names there."""
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A table of `figures.toml`."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Figure(_Part):
-    """What every kind of figure has. Its files are called after its `name`; `where` fixes the levels of factors."""
+@dataclass(frozen=True)
+class Description:
+    """What a kind is called and how a page shows it.
+
+    Attributes:
+        list: the name of its list in `figures.toml`, such as `lines`.
+        function: the name of its function in Python, such as `line`.
+        summary: what it shows, in a sentence.
+        section: the heading under which a page shows its figures; a figure may have its own.
+        hint: what a reader must know of all its figures.
+        width: how much room a page gives it: a column of several, a wide one, or all, beside the answer.
+    """
+
+    list: str
+    function: str
+    summary: str
+    section: str = "Along factors and over runs"
+    hint: str = ""
+    width: Literal["column", "wide", "answer"] = "column"
+
+
+class Kind(Part):
+    """A kind of figure. Its files are called after its `name`; `where` fixes the levels of factors."""
+
+    description: ClassVar[Description]
+    factors: ClassVar[Sequence[str]] = ("x", "y", "series", "panels")
+    """The fields that name factors."""
+    metrics: ClassVar[Sequence[str]] = ()
+    """The fields that name metrics or own columns."""
 
     name: FigureName
     experiment: str
-    metric: MetricName
-    where: Mapping[str, str] = Field(default_factory=dict)
+    where: Mapping[str, str | tuple[str, ...]] = Field(default_factory=dict)
     title: str = ""
     source: str = ""
 
+    def figure(self, data: Data) -> Figure:
+        """Compute what is drawn.
 
-class Bars(_Figure):
-    """Grouped bars: `metric` on y from `baseline`, the levels of `x` on x, the levels of `series` side by side."""
+        Raises `haltere.figures.parts.NotInResultsError` if the results hold none of what is to be shown.
+        """
+        raise NotImplementedError
 
-    x: str
-    series: str
-    only: tuple[str, ...] = ()
-    """The levels of `series` that are shown; all if there are none."""
-    baseline: float = 0.0
+    def named_levels(self) -> Iterator[Named]:
+        """The levels of factors that the figure names, besides those of `where`."""
+        yield from ()
 
+    def named(self) -> Iterator[Named]:
+        """All factors and levels that the figure names."""
+        for name in self.factors:
+            named = getattr(self, name, ())
+            for factor in (named,) if isinstance(named, str) else named:
+                if factor:
+                    yield name, factor, ()
+        for factor, level in self.where.items():
+            yield f"where.{factor}", factor, (level,) if isinstance(level, str) else level
+        yield from self.named_levels()
 
-class Boxes(_Figure):
-    """Box plots over treatments: `metric` on y, the levels of `x` on x, the levels of `series` side by side."""
-
-    x: str
-    series: str
-    only: tuple[str, ...] = ()
-    """The levels of `series` that are shown; all if there are none."""
-    log: bool = True
-    """Whether y is logarithmic."""
-
-
-class Overview(_Figure):
-    """A map of all treatments: level `of` of `factor` against level `to`, a cell a treatment.
-
-    `panels`, `rows` and `columns` are the factors that place a cell; together with `factor` and `where` they are all
-    factors of the experiment.
-    """
-
-    factor: str
-    of: str
-    to: str
-    panels: tuple[str, ...] = ()
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-class Choices(_Figure):
-    """A map that names in each cell the level of `factor` that is surely better than the level `against`.
-
-    `panels`, `rows` and `columns` place a cell. Over all factors that are named nowhere the comparison is averaged.
-    """
-
-    factor: str
-    against: str
-    only: tuple[str, ...] = ()
-    """The levels of `factor` that may be named; all if there are none."""
-    panels: tuple[str, ...] = ()
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-class OtherPoint(_Part):
-    """A treatment beside those that a figure of points shows by its factor."""
-
-    label: str
-    levels: Mapping[str, str]
-
-
-class Points(_Figure):
-    """Points: `metric` on y (logarithmic), what is lost of `lost` against the treatment `against` on x (percent).
-
-    There is a point for each level of the factor `label`, at the levels of `where`, and one for each of `also`.
-    """
-
-    lost: MetricName
-    against: Mapping[str, str]
-    label: str
-    also: tuple[OtherPoint, ...] = ()
-
-
-class Timeline(_Part):
-    """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold.
-
-    `show` names series of a trace, such as `cwnd` and `rtt`, to be shown instead, a plot each. With `series`, a factor
-    that `where` does not name, there is one run for each of its `levels` (at most three; all, if none are given), and
-    the plots have a line a level: of `show`, or else of congestion window and bytes in flight, of `flow`.
-    """
-
-    name: FigureName
-    experiment: str
-    where: Mapping[str, str] = Field(default_factory=dict)
-    replication: int = 0
-    until: Annotated[str, AfterValidator(_a_time)] = "60s"
-    probe: str = "probe 0"
-    link: str = "bottleneck down"
-    show: tuple[str, ...] = ()
-    series: str = ""
-    levels: Annotated[tuple[str, ...], Field(max_length=3)] = ()
-    flow: str = "flow 0"
-    title: str = ""
-    source: str = ""
+    @property
+    def single(self) -> dict[str, str]:
+        """The factors of `where` with one level."""
+        return {factor: level for factor, level in self.where.items() if isinstance(level, str)}
 
 
 def _an_expression(text: str) -> str:
@@ -158,7 +118,7 @@ def _an_expression(text: str) -> str:
     return text
 
 
-class Column(_Part):
+class Column(Part):
     """A metric of the study's own: an expression over metrics and over columns of `runs` and `flows`."""
 
     expression: Annotated[str, AfterValidator(_an_expression)]
@@ -166,50 +126,17 @@ class Column(_Part):
     unit: str = ""
 
 
-class Chart(_Part):
-    """What the charts have in common. `metric` is a metric or an own column; each level of `panels` has a panel."""
+class Chart(Kind):
+    """What charts have in common. `metric` is a metric or an own column; each level of `panels` has a panel."""
 
-    name: FigureName
-    experiment: str
+    metrics: ClassVar[Sequence[str]] = ("metric",)
+
     metric: str
     series: str = ""
     """The factor whose levels have a colour each."""
     panels: str = ""
-    where: Mapping[str, str | tuple[str, ...]] = Field(default_factory=dict)
     log: bool = False
     """Whether the metric's axis is logarithmic."""
-    title: str = ""
-    source: str = ""
-
-
-class Lines(Chart):
-    """The metric's mean with its 95 % interval along the factor `x`, to scale where its levels are quantities."""
-
-    x: str
-
-
-class Cdfs(Chart):
-    """The cumulative distribution of the metric over runs."""
-
-
-class Violins(Chart):
-    """The density of the metric over runs, for each level of the factor `x`, with median and quartiles."""
-
-    x: str
-
-
-class Scatters(Chart):
-    """The metric against another one, `against`, a point a treatment (its means) or a run."""
-
-    against: str
-    each: Literal["treatment", "run"] = "treatment"
-
-
-class Heatmaps(Chart):
-    """The metric's mean as a colour: the levels of the factor `x` across, those of `y` down."""
-
-    x: str
-    y: str
 
 
 def _a_font(family: str) -> str:
@@ -221,36 +148,31 @@ def _a_font(family: str) -> str:
     return family
 
 
-class Lettering(_Part):
+class Lettering(Part):
     """How figures are lettered: whether files for paper hold their titles, and the family of the font everywhere."""
 
     titles: bool = True
     font: Annotated[str, Field(pattern=r"^[A-Za-z0-9 -]*$"), AfterValidator(_a_font)] = ""
 
+    def lettered(self, figure: Figure) -> Figure:
+        """The figure as files for paper have it: with its title or without."""
+        return figure if self.titles else replace(figure, title="")
 
-class FigureList(_Part):
-    """The whole of a `figures.toml`."""
+
+class FigureList(Part):
+    """The tables of a `figures.toml` that are no figures. `kinds.read` adds a list for each kind."""
 
     style: Lettering = Lettering()
-
     factors: Mapping[str, str] = Field(default_factory=dict)
     columns: Mapping[str, Column] = Field(default_factory=dict)
-    overviews: tuple[Overview, ...] = ()
-    bars: tuple[Bars, ...] = ()
-    boxes: tuple[Boxes, ...] = ()
-    points: tuple[Points, ...] = ()
-    choices: tuple[Choices, ...] = ()
-    timelines: tuple[Timeline, ...] = ()
-    lines: tuple[Lines, ...] = ()
-    cdfs: tuple[Cdfs, ...] = ()
-    violins: tuple[Violins, ...] = ()
-    scatters: tuple[Scatters, ...] = ()
-    heatmaps: tuple[Heatmaps, ...] = ()
 
-    @property
-    def charts(self) -> tuple[Chart, ...]:
-        """The figures of the kinds that share `Chart`."""
-        return (*self.lines, *self.cdfs, *self.violins, *self.scatters, *self.heatmaps)
+    def lists(self) -> dict[str, Sequence[Kind]]:
+        """The figures, by the names of their lists."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in FigureList.model_fields}
+
+    def of(self, kind: type[Any]) -> Sequence[Any]:
+        """The figures of a kind."""
+        return [one for figures in self.lists().values() for one in figures if isinstance(one, kind)]
 
     def metric(self, name: str) -> Metric:
         """A metric by its name, or the column of this file with this name. Raises `KeyError` if there is neither."""
@@ -266,96 +188,10 @@ class FigureList(_Part):
         return self.factors.get(name, name.replace("_", " "))
 
 
-def read(path: Path) -> FigureList:
-    """Read a `figures.toml`; a study without one shows no figures.
+@dataclass(frozen=True)
+class Data:
+    """What figures are made of: the tables of results, a study's words and columns, and how to load that study."""
 
-    Raises `haltere.errors.InputError`, which names file, line and field, for a file that is not TOML, has unknown or
-    missing fields, or gives two figures the same name.
-    """
-    if not path.exists():
-        return FigureList()
-    document = Document.read(path)
-    try:
-        figures = FigureList.model_validate(document.data)
-    except ValidationError as error:
-        raise _refusal(document, error.errors()) from None
-    seen = set()
-    kinds: dict[str, Sequence[_Figure | Timeline | Chart]] = {
-        "overviews": figures.overviews,
-        "bars": figures.bars,
-        "boxes": figures.boxes,
-        "points": figures.points,
-        "choices": figures.choices,
-        "timelines": figures.timelines,
-        "lines": figures.lines,
-        "cdfs": figures.cdfs,
-        "violins": figures.violins,
-        "scatters": figures.scatters,
-        "heatmaps": figures.heatmaps,
-    }
-    for kind, members in kinds.items():
-        for index, figure in enumerate(members):
-            if figure.name in seen:
-                field = f"{kind}[{index}].name"
-                raise InputError(
-                    "two figures have this name",
-                    place=document.place(field),
-                    field=field,
-                    given=as_written(figure.name),
-                    right="a name of its own: its files are called after it",
-                )
-            seen.add(figure.name)
-            for key in ("metric", "against"):
-                metric = getattr(figure, key, None)
-                if isinstance(figure, Chart) and metric is not None and metric not in {*METRICS, *figures.columns}:
-                    field = f"{kind}[{index}].{key}"
-                    raise InputError(
-                        "there is no such metric",
-                        place=document.place(field),
-                        field=field,
-                        given=as_written(metric),
-                        right=f"one of {', '.join([*METRICS, *figures.columns])}; or a column of [columns]",
-                    )
-    return figures
-
-
-def problem_of(fault: ErrorDetails, model: type[BaseModel]) -> tuple[str, str | None]:
-    """What is wrong with a field of a description of figures, and what would be right."""
-    path = list(fault["loc"])
-    if fault["type"] == "missing":
-        return "is missing", None
-    if fault["type"] == "extra_forbidden":
-        known = list(_model_at(model, path[:-1]).model_fields)
-        return "there is no such field", nearest(str(path[-1]), known) or ", ".join(known)
-    if fault["type"] == "tuple_type" and len(path) == 1:
-        return in_words(fault), f"a list: its heading stands in double brackets, [[{path[0]}]]"
-    if fault["type"] == "string_pattern_mismatch":
-        is_name = path[-1] == "name"
-        return in_words(fault), "a name of small letters, digits, - and ." if is_name else "letters, digits and spaces"
-    problem, _, right = in_words(fault).partition("|")
-    return problem, right or None
-
-
-def _model_at(model: type[BaseModel], path: list[str | int]) -> type[BaseModel]:
-    """The model of the table at a path."""
-    for part in path:
-        annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        inside = [annotation, *get_args(annotation)]
-        model = next((one for one in inside if isinstance(one, type) and issubclass(one, BaseModel)), model)
-    return model
-
-
-def _refusal(document: Document, faults: list[ErrorDetails]) -> InputError:
-    # A field that is missing may be there under a wrong name, which says more.
-    fault, others = min(faults, key=lambda one: one["type"] == "missing"), len(faults) - 1
-    field = join(list(fault["loc"]))
-    problem, right = problem_of(fault, FigureList)
-    notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
-    return InputError(
-        problem,
-        place=document.place(field),
-        field=field,
-        given=None if fault["type"] == "missing" else as_written(fault["input"]),
-        right=right,
-        notes=notes,
-    )
+    tables: Tables
+    words: FigureList = field(default_factory=FigureList)
+    study: Callable[[], Any] | None = None

@@ -20,6 +20,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
+from haltere.figures.on_screen import GENERIC
+
 COLUMN_IN = 3.45
 """Width of a single column of a two-column paper, in inches."""
 PAGE_IN = 7.1
@@ -44,10 +46,6 @@ def paper(font: str = "") -> Iterator[None]:
         yield
 
 
-GENERIC = ("serif", "sans-serif", "monospace")
-"""Families that name a kind of font: CSS and Matplotlib choose one."""
-
-
 def has_font(family: str) -> bool:
     """Whether Matplotlib finds a font of this family on this machine."""
     try:
@@ -55,11 +53,6 @@ def has_font(family: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def css_family(family: str) -> str:
-    """The family as CSS writes it."""
-    return family if family in GENERIC else f'"{family}"'
 
 
 Place = Literal["outside upper right", "outside upper left", "outside lower center"]

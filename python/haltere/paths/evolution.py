@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from haltere.errors import InputError, Place
-from haltere.figures.plots import Point, Track
+from haltere.figures.parts import Point
+from haltere.figures.world import Track
 from haltere.paths import graph
 from haltere.paths.claims import Evolution, delay_text
 from haltere.paths.engine import Engine

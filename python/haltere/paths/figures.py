@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haltere.claims.comparison import MissingDataError
-from haltere.figures.plots import Axis, Box, Line, Plot, Point, Ring
+from haltere.figures.parts import Axis, Dot, Figure, Line, Panel, Point, Rect, Series
 from haltere.metrics.text import fixed, significant
 from haltere.paths.claims import Evolution, delay_unit
 from haltere.paths.periods import Period
@@ -36,9 +36,9 @@ class Missing:
     reason: str
 
 
-def figures(found: Evolution) -> tuple[list[Plot], list[Missing]]:
+def figures(found: Evolution) -> tuple[list[Figure], list[Missing]]:
     """Return every figure that the periods have data for, and those that they have not."""
-    made: list[Plot] = []
+    made: list[Figure] = []
     missing: list[Missing] = []
     for name, make in _FIGURES.items():
         try:
@@ -49,36 +49,54 @@ def figures(found: Evolution) -> tuple[list[Plot], list[Missing]]:
 
 
 _YEARS = (2006, 2011)
+_Says = Sequence[tuple[Point, str]]
+"""Points of a curve at which it answers."""
 
 
-def rings(name: str, *, scale: float = 1.0, only: int | None = None) -> list[Ring]:
-    """Return what the paper's text states of a figure's curves.
+def _plot(name: str, title: str, source: str, x: Axis, y: Axis, *series: Series) -> Figure:
+    return Figure(name, title, [Panel("", x, y, series)], source)
+
+
+def _curve(
+    label: str, look: str, points: Sequence[Point], says: _Says = (), *, strength: float = 1.0, steps: bool = False
+) -> Series:
+    answers = [Dot(*point, form="answer", value=said) for point, said in says]
+    return Series(look, label, [Line(points, steps, strength), *answers])
+
+
+def rings(name: str, *, scale: float = 1.0, only: int | None = None) -> list[Series]:
+    """Return what the paper's text states of a figure's curves, a series a period.
 
     Args:
         name: of the figure.
         scale: what values are multiplied by.
         only: the period, 0 or 1, if the figure shows one.
     """
-    return [
-        Ring((scale * x, share), COLOURS[period], f"the paper's {_YEARS[period]}: {says}")
-        for period, _, x, share, says in STATED.get(name, ())
-        if only is None or period == only
-    ]
+    found: list[Series] = []
+    for number, look in enumerate(COLOURS):
+        dots = [
+            Dot(scale * x, share, form="diamond", value=f"the paper's {_YEARS[number]}: {says}")
+            for period, _, x, share, says in STATED.get(name, ())
+            if period == number and only in (None, number)
+        ]
+        if dots:
+            found.append(Series(look, "" if found else "the paper's text", dots))
+    return found
 
 
-def _hops(found: Evolution) -> list[Plot]:
+def _hops(found: Evolution) -> list[Figure]:
     lines = []
     for period, colour in zip(found.periods, COLOURS, strict=True):
         lengths = period.tallies.hops()
         points = list(zip(*(part.tolist() for part in lengths.cdf()), strict=True))
         marks = [((x, y), f"{period.name}: {fixed(100 * y, 1)} % have at most {x:.0f} hops") for x, y in points]
-        lines.append(Line(period.name, colour, [(points[0][0], 0.0), *points], steps=True, marks=marks))
+        lines.append(_curve(period.name, colour, [(points[0][0], 0.0), *points], marks, steps=True))
     stated = rings("hops")
-    longest = max(*(p.tallies.hops().quantile(0.999) for p in found.periods), *(ring.point[0] for ring in stated))
-    return [Plot("hops", "Length of traces", "(2.1)", Axis("hops", 0, longest + 1), _SHARE, lines, rings=stated)]
+    longest = max(*(p.tallies.hops().quantile(0.999) for p in found.periods), *_places(stated))
+    return [_plot("hops", "Length of traces", "(2.1)", Axis("hops", 0, longest + 1), _SHARE, *lines, *stated)]
 
 
-def _delay(found: Evolution) -> list[Plot]:
+def _delay(found: Evolution) -> list[Figure]:
     lines = []
     unit, scale = delay_unit(*(period.tallies.delays().quantile(0.95) for period in found.periods))
     for period, colour in zip(found.periods, COLOURS, strict=True):
@@ -95,12 +113,12 @@ def _delay(found: Evolution) -> list[Plot]:
             )
             for q in _ANSWERS
         ]
-        lines.append(Line(period.name, colour, _thinned(points), marks=marks))
+        lines.append(_curve(period.name, colour, _thinned(points), marks))
     ends = [scale * period.tallies.delays().quantile(q) for period in found.periods for q in (0.002, 0.998)]
     stated = rings("delay", scale=scale)
-    ends += [ring.point[0] for ring in stated]
+    ends += _places(stated).tolist()
     axis = Axis(f"delay, {unit}", max(min(ends), scale), max(ends), log=True)
-    return [Plot("delay", "Delay of traces", "(2.4)", axis, _SHARE, lines, rings=stated)]
+    return [_plot("delay", "Delay of traces", "(2.4)", axis, _SHARE, *lines, *stated)]
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
@@ -119,14 +137,14 @@ def _column(period: Period, column: str, k: int | None = None) -> Floats:
     return values
 
 
-def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str, *, strength: float = 1.0) -> Line:
+def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str, *, strength: float = 1.0) -> Series:
     """The cumulative distribution of some values, through 200 quantiles or, of whole numbers, through each."""
     if np.array_equal(values, np.round(values)) and np.unique(values).size < 100:
         xs, counts = np.unique(values, return_counts=True)
         points = list(zip(xs.tolist(), (np.cumsum(counts) / values.size).tolist(), strict=True))
         # Ten curves of some twenty steps each would be covered with marks; only curves with a name have any.
         marks = [(p, f"{period.name}{what}: {fixed(100 * p[1], 1)} % at most {p[0]:g}") for p in points if label]
-        return Line(label, colour, [(points[0][0], 0.0), *points], strength, steps=True, marks=marks)
+        return _curve(label, colour, [(points[0][0], 0.0), *points], marks, strength=strength, steps=True)
     shares = np.linspace(0, 1, 201)
     points = list(zip(np.quantile(values, shares).tolist(), shares.tolist(), strict=True))
     answers = np.quantile(values, _ANSWERS).tolist()
@@ -134,13 +152,13 @@ def _cdf_line(period: Period, colour: str, values: Floats, what: str, label: str
         ((value, share), f"{period.name}{what}: {_percent(share)} at most {significant(value)}")
         for value, share in zip(answers, _ANSWERS, strict=True)
     ]
-    return Line(label, colour, points, strength, marks=marks)
+    return _curve(label, colour, points, marks, strength=strength)
 
 
-def _all_paths(name: str, title: str, source: str, column: str, label: str) -> Callable[[Evolution], list[Plot]]:
+def _all_paths(name: str, title: str, source: str, column: str, label: str) -> Callable[[Evolution], list[Figure]]:
     """A figure with one curve a period, over the paths of all K."""
 
-    def make(found: Evolution) -> list[Plot]:
+    def make(found: Evolution) -> list[Figure]:
         values = [_column(period, column) for period in found.periods]
         lines = [
             _cdf_line(period, colour, each, "", period.name)
@@ -148,15 +166,15 @@ def _all_paths(name: str, title: str, source: str, column: str, label: str) -> C
         ]
         stated = rings(name)
         axis = Axis(label, *_ends([*values, _places(stated)], zero=column != "hops"))
-        return [Plot(name, title, source, axis, Axis("share of paths", 0, 1), lines, rings=stated)]
+        return [_plot(name, title, source, axis, Axis("share of paths", 0, 1), *lines, *stated)]
 
     return make
 
 
-def _each_k(name: str, title: str, source: str, column: str, label: str) -> Callable[[Evolution], list[Plot]]:
+def _each_k(name: str, title: str, source: str, column: str, label: str) -> Callable[[Evolution], list[Figure]]:
     """A figure a period, with one curve a K: pale for the first, full for the last."""
 
-    def make(found: Evolution) -> list[Plot]:
+    def make(found: Evolution) -> list[Figure]:
         every = [_column(period, column) for period in found.periods]
         ends = _ends([*every, _places(rings(name))], zero=column != "hops")
         plots = []
@@ -176,14 +194,14 @@ def _each_k(name: str, title: str, source: str, column: str, label: str) -> Call
             ]
             axes = Axis(label, *ends), Axis("share of paths", 0, 1)
             stated = rings(name, only=number)
-            plots.append(Plot(f"{name}-{colour}", f"{title}, {period.name}", source, *axes, lines, rings=stated))
+            plots.append(_plot(f"{name}-{colour}", f"{title}, {period.name}", source, *axes, *lines, *stated))
         return plots
 
     return make
 
 
-def _places(stated: Sequence[Ring]) -> Floats:
-    return np.array([ring.point[0] for ring in stated])
+def _places(stated: Sequence[Series]) -> Floats:
+    return np.array([mark.x for series in stated for mark in series.marks if isinstance(mark, Dot)])
 
 
 def _ends(every: Sequence[Floats], *, zero: bool) -> tuple[float, float]:
@@ -193,23 +211,25 @@ def _ends(every: Sequence[Floats], *, zero: bool) -> tuple[float, float]:
     return low, high if high > low else low + 1.0
 
 
-def _histogram(found: Evolution) -> list[Plot]:
+def _histogram(found: Evolution) -> list[Figure]:
     """Shares of paths by geographic dispersion, both periods side by side in each bin (2.7)."""
     values = [_column(period, "dispersion") for period in found.periods]
     top = max(5.0, math.ceil(max(float(np.quantile(v, 0.98)) for v in values)))
     edges = np.linspace(0.0, top, 21)
-    boxes: list[Box] = []
+    drawn = []
     for place, (period, colour, each) in enumerate(zip(found.periods, COLOURS, values, strict=True)):
         shares = np.histogram(np.clip(each, 0.0, top), edges)[0] / each.size
+        bars = []
         for low, high, share in zip(edges[:-1], edges[1:], shares, strict=True):
             half = (high - low) / 2
             over = " or more" if high == top else f" to {high:g}"
             says = f"{period.name}: {fixed(100 * share, 1)} % from {low:g}{over}"
             left = float(low + place * half)
-            boxes.append(Box(left, float(left + 0.92 * half), 0.0, float(share), colour, 1.0, says))
-    axes = Axis("geographic dispersion", 0.0, top), Axis("share of paths", 0.0, max(box.y1 for box in boxes) * 1.05)
-    lines = [Line(period.name, colour, []) for period, colour in zip(found.periods, COLOURS, strict=True)]
-    return [Plot("dispersion", "Geographic dispersion", "(2.7)", *axes, lines, boxes)]
+            bars.append(Rect((left, float(left + 0.92 * half)), (0.0, float(share)), value=says))
+        drawn.append(Series(colour, period.name, bars))
+    highest = max(bar.y[1] for series in drawn for bar in series.marks if isinstance(bar, Rect))
+    axes = Axis("geographic dispersion", 0.0, top), Axis("share of paths", 0.0, highest * 1.05)
+    return [_plot("dispersion", "Geographic dispersion", "(2.7)", *axes, *drawn)]
 
 
 @dataclass(frozen=True)
@@ -230,10 +250,10 @@ _SHOWN = {
 }
 
 
-def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evolution], list[Plot]]:
+def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evolution], list[Figure]]:
     """A figure a period: how many paths lie where, and the mean of y at each x."""
 
-    def make(found: Evolution) -> list[Plot]:
+    def make(found: Evolution) -> list[Figure]:
         pairs = [_both(period, correlation) for period in found.periods]
         x, y = (_axis(column, [pair[i] for pair in pairs]) for i, column in enumerate((correlation.x, correlation.y)))
         plots = []
@@ -242,7 +262,7 @@ def _scatter(name: str, correlation: Correlation, source: str) -> Callable[[Evol
             stated = fixed(correlation.published[period is found.second], 2)
             said = f"Spearman: {fixed(coefficient, 2)}; the paper: {stated}"
             title = f"{correlation.name.capitalize()}, {period.name} ({said})"
-            plots.append(Plot(f"{name}-{colour}", title, source, x, y, *_density(period, colour, pair, x, y)))
+            plots.append(_plot(f"{name}-{colour}", title, source, x, y, *_density(period, colour, pair, x, y)))
         return plots
 
     return make
@@ -268,9 +288,7 @@ def _axis(column: str, values: Sequence[Floats]) -> Axis:
     return Axis(shown.label, 0.0, high if high > 0 else 1.0)
 
 
-def _density(
-    period: Period, colour: str, pair: tuple[Floats, Floats], x: Axis, y: Axis
-) -> tuple[list[Line], list[Box]]:
+def _density(period: Period, colour: str, pair: tuple[Floats, Floats], x: Axis, y: Axis) -> list[Series]:
     x_edges, y_edges = (_edges(axis, whole=axis.label == "hops") for axis in (x, y))
     counts = np.histogram2d(*pair, [x_edges, y_edges])[0]
     boxes = []
@@ -280,7 +298,7 @@ def _density(
         says = f"{period.name}: {significant(100 * share)} % of the paths at {where}"
         strength = 0.08 + 0.8 * math.sqrt(counts[i, j] / counts.max())
         x0, x1, y0, y1 = (float(v) for v in (x_edges[i], x_edges[i + 1], y_edges[j], y_edges[j + 1]))
-        boxes.append(Box(x0, x1, y0, y1, colour, strength, says))
+        boxes.append(Rect((x0, x1), (y0, y1), strength, value=says))
     place = np.digitize(pair[0], x_edges) - 1
     points: list[Point] = []
     marks = []
@@ -291,7 +309,7 @@ def _density(
             mean = float(inside.mean())
             points.append((float(middle), mean))
             marks.append((points[-1], f"{period.name}: mean {significant(mean)} at {_span(x_edges, i)} {x.label}"))
-    return [Line("mean", "ink", points, marks=marks)], boxes
+    return [Series(colour, "", boxes), _curve("mean", "ink", points, marks)]
 
 
 def _edges(axis: Axis, *, whole: bool) -> Floats:
@@ -309,7 +327,7 @@ def _span(edges: Floats, place: int) -> str:
     return f"{significant(low)} to {significant(high)}"
 
 
-_FIGURES: dict[str, Callable[[Evolution], list[Plot]]] = {
+_FIGURES: dict[str, Callable[[Evolution], list[Figure]]] = {
     "hops": _hops,
     "k-hops": _all_paths("k-hops", "Length of the K shortest paths", "(2.2)", "hops", "hops"),
     "k-hops-each": _each_k("k-hops-each", "Length at each K", "(2.3)", "hops", "hops"),

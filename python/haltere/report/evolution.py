@@ -14,8 +14,9 @@ import polars as pl
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from haltere.claims.findings import Findings, Judged, markdown
-from haltere.figures import plots_paper, plots_screen
-from haltere.figures.plots import COLOURS, WorldMap
+from haltere.figures import on_paper, on_screen
+from haltere.figures.parts import Figure
+from haltere.figures.world import world_map
 from haltere.metrics.text import decimals, fixed
 from haltere.paths import periods
 from haltere.paths.claims import CLAIMS, Evolution, delay_unit, duration, text
@@ -49,10 +50,8 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     said = findings(found)
     made, missing = figures(found)
-    shown = [
-        _shown(plot, plots_screen.plot_svg(plot), plots_paper.draw_plot(plot, folder / plot.name)) for plot in made
-    ]
-    world = [_shown(m, plots_screen.map_svg(m), plots_paper.draw_map(m, folder / m.name)) for m in _maps(measured)]
+    shown = [_shown(figure, folder) for figure in made]
+    world = [_shown(figure, folder) for figure in _maps(measured)]
     first, second = found.periods
     page = (
         _templates()
@@ -82,7 +81,6 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
             command=command,
             version=version("haltere"),
             seed=seed,
-            colours=[(name, light, dark) for name, (light, dark) in COLOURS.items()],
             style=asset("style.css"),
             script=asset("page.js"),
         )
@@ -315,14 +313,14 @@ def _mix(found: Evolution) -> list[dict[str, str]]:
     return [{"label": name, "first": share(mix.first, name), "second": share(mix.second, name)} for name in names]
 
 
-def _maps(measured: Measured) -> list[WorldMap]:
+def _maps(measured: Measured) -> list[Figure]:
     if measured.maps is None:
         return []
     maps = []
     for period, drawn in zip(measured.evolution.periods, measured.maps, strict=True):
         if drawn.tracks or drawn.dots:
             name = "map-first" if period is measured.evolution.first else "map-second"
-            maps.append(WorldMap(name, f"Paths of {period.name}", "", drawn.tracks, drawn.dots))
+            maps.append(world_map(name, f"Paths of {period.name}", drawn.tracks, drawn.dots))
     return maps
 
 
@@ -334,18 +332,21 @@ def _world_text(measured: Measured) -> str:
     )
 
 
-def _shown(figure: Any, drawing: str, paths: Sequence[Path]) -> Shown:
-    return Shown(figure, [drawing], [download(path, embed=False) for path in paths])
+def _shown(figure: Figure, folder: Path) -> Shown:
+    paths = on_paper.draw(figure, folder / figure.name)
+    return Shown(figure, on_screen.svgs(figure), [download(path, embed=False) for path in paths])
 
 
 def _templates() -> Environment:
-    return Environment(
+    templates = Environment(
         loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.filters["swatch"] = on_screen.swatch
+    return templates
 
 
 def as_data(found: Evolution, said: Findings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import base64
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,11 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from haltere.claims.findings import Findings, tables_of
 from haltere.explanation import asked
 from haltere.explanation.page import waterfall
-from haltere.figures import boxes, chart_screen, choices, data, names, points, screen, spec, timeline
-from haltere.figures.kinds import OVER_TIME, kind_of, on_paper
-from haltere.figures.plots import COLOURS
-from haltere.figures.spec import FigureList
-from haltere.figures.style import css_family
+from haltere.figures import kinds, on_paper, on_screen
+from haltere.figures.parts import NotInResultsError
+from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.figures.waterfall import draw
-from haltere.metrics import METRICS, Metric, quantities
-from haltere.metrics.contenders import css_name, look
-from haltere.metrics.tables import Tables
+from haltere.metrics import METRICS, quantities
 from haltere.report import constant, topology, treatments
 from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
@@ -49,11 +46,17 @@ class Download:
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure of the page: its numbers, its drawings, its files."""
+    """A figure of the page: what it shows, its drawings, its files, what its kind is."""
 
     figure: Any
     drawings: Sequence[str]
     downloads: Sequence[Download]
+    kind: Description | None = None
+
+    @property
+    def section(self) -> str:
+        """The heading under which it stands."""
+        return self.figure.section or (self.kind.section if self.kind else "")
 
 
 @dataclass(frozen=True)
@@ -79,17 +82,12 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         InputError: if `figures.toml` is wrong; nothing has been drawn by then.
     """
     manifest = results.manifest
-    words = spec.read(study_dir / "figures.toml")
+    words = kinds.read(study_dir / "figures.toml")
     factors = {name: one.get("factors", {}) for name, one in manifest.get("experiments", {}).items()}
     tables = tables_of(results, study_dir)
-    names.check(study_dir / "figures.toml", words, tables.known)
-    overviews, missing = _draw(tables, words, words.overviews, figures_dir)
-    bar_figures, more_missing = _draw(tables, words, words.bars, figures_dir)
-    point_figures, no_points = _draw(tables, words, words.points, figures_dir)
-    box_figures, no_boxes = _draw(tables, words, words.boxes, figures_dir)
-    choice_figures, no_choices = _draw(tables, words, words.choices, figures_dir)
-    charts, no_charts = _draw(tables, words, words.charts, figures_dir)
-    timelines, no_timelines = _timelines(results, study_dir, words, figures_dir)
+    kinds.check(study_dir / "figures.toml", words, tables.known)
+    study = cache(lambda: Study.load(study_dir, variant=manifest.get("variant")))
+    shown, missing = _draw(Data(tables, words, study), figures_dir)
     why = _why(results, figures_dir)
     metrics = [
         metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
@@ -101,16 +99,8 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["two_colours"] = chart_screen.colours
-    templates.filters["level"] = quantities.text
-    templates.filters["swatch"] = screen.swatch
+    templates.filters["swatch"] = on_screen.swatch
     templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
-    templates.filters["css_name"] = css_name
-    templates.filters["value_text"] = screen.value_text
-    templates.filters["point_rows"] = points.table
-    templates.filters["choice_rows"] = choices.table
-    templates.filters["box_rows"] = boxes.table
-    shown = [*overviews, *bar_figures, *point_figures, *box_figures, *choice_figures, *charts, *timelines]
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
     page = templates.get_template("report.html.j2").render(
@@ -126,22 +116,16 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         tally=findings.tally(),
         broken_answer=findings.broken_answer,
         designs=_designs(results, factors, words),
-        overviews=overviews,
-        bar_groups=_grouped(bar_figures),
-        point_figures=point_figures,
-        choice_figures=choice_figures,
-        box_figures=box_figures,
-        charts=charts,
-        timelines=timelines,
-        missing=[*missing, *more_missing, *no_boxes, *no_points, *no_choices, *no_charts, *no_timelines],
+        answers=[one for one in shown if one.kind and one.kind.width == "answer"],
+        sections=_sections(shown),
+        missing=missing,
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
         failures=_failures(results.runs, factors),
         failures_shown=FAILURES_SHOWN,
-        colours=_colours(shown),
-        hatches=screen.HATCHES,
+        hatches=on_screen.HATCHES,
         style=asset("style.css"),
-        font=css_family(words.style.font) if words.style.font else "",
+        font=on_screen.css_family(words.style.font) if words.style.font else "",
         script=asset("page.js"),
     )
     return page, drawn
@@ -169,46 +153,31 @@ def asset(name: str) -> str:
     return (files("haltere.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _draw(
-    tables: Tables,
-    words: FigureList,
-    specs: Sequence[Any],
-    folder: Path,
-) -> tuple[list[Shown], list[tuple[str, str]]]:
+def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Every figure that the results can fill, and for each of the others its name and what is missing."""
     shown, missing = [], []
-    for one in specs:
-        kind = kind_of(one)
+    for one in data.words.of(Kind):
         try:
-            figure = kind.compute(tables, one, words)
-        except data.NotInResultsError as error:
+            figure = one.figure(data)
+        except NotInResultsError as error:
             missing.append((one.name, str(error)))
         else:
-            shown.append(_shown(figure, kind.screen(figure), on_paper(kind, figure, folder / one.name, words.style)))
+            paths = on_paper.draw(data.words.style.lettered(figure), folder / one.name, data.words.style.font)
+            shown.append(_shown(figure, on_screen.svgs(figure), paths, one.description))
     return shown, missing
 
 
-def _timelines(
-    results: Results, study_dir: Path, words: FigureList, folder: Path
-) -> tuple[list[Shown], list[tuple[str, str]]]:
-    """Every figure of one run over time, and for each that cannot be drawn its name and what is missing."""
-    if not words.timelines:
-        return [], []
-    study = Study.load(study_dir, variant=results.manifest.get("variant"))
-    shown, missing = [], []
-    for one in words.timelines:
-        try:
-            figure = timeline.timeline(study, one)
-        except data.NotInResultsError as error:
-            missing.append((one.name, str(error)))
-        else:
-            drawn = on_paper(OVER_TIME, figure, folder / one.name, words.style)
-            shown.append(_shown(figure, timeline.timeline_svgs(figure), drawn))
-    return shown, missing
+def _sections(shown: Sequence[Shown]) -> list[tuple[str, list[Shown]]]:
+    """The figures under their headings, in the order of the first of each."""
+    sections: dict[str, list[Shown]] = {}
+    for one in shown:
+        if one.kind and one.kind.width != "answer":
+            sections.setdefault(one.section, []).append(one)
+    return list(sections.items())
 
 
-def _shown(figure: Any, drawings: Sequence[str], paths: Sequence[Path]) -> Shown:
-    return Shown(figure, drawings, [download(path) for path in paths])
+def _shown(figure: Any, drawings: Sequence[str], paths: Sequence[Path], kind: Description | None = None) -> Shown:
+    return Shown(figure, drawings, [download(path) for path in paths], kind)
 
 
 def download(path: Path, *, embed: bool = True) -> Download:
@@ -220,14 +189,6 @@ def download(path: Path, *, embed: bool = True) -> Download:
     if embed and len(content) <= EMBED_LIMIT:
         embedded = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     return Download(form.upper(), path.name, f"figures/{path.name}", embedded)
-
-
-def _grouped(shown: Sequence[Shown]) -> list[tuple[Metric, list[Shown]]]:
-    """The figures of bars under their metrics, in the order of the first of each."""
-    groups: dict[str, list[Shown]] = {}
-    for one in shown:
-        groups.setdefault(one.figure.metric.name, []).append(one)
-    return [(METRICS[name], members) for name, members in groups.items()]
 
 
 def _designs(results: Results, factors: Mapping[str, topology.Factors], words: FigureList) -> list[Design]:
@@ -274,15 +235,3 @@ def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> li
         levels = [quantities.text(str(row[factor]), factor) for factor in factors.get(row["experiment"], {})]
         rows.append({**row, "levels": ", ".join(levels)})
     return rows
-
-
-def _colours(shown: Sequence[Shown]) -> list[tuple[str, str, str]]:
-    """The custom property of each colour that the figures use, with its values on light and dark ground."""
-    names: set[str] = set()
-    for one in shown:
-        if isinstance(one.figure, data.OverviewFigure):
-            names.update(one.figure.colours)
-        elif isinstance(one.figure, data.BarFigure | boxes.BoxFigure):
-            names.update(series.contender for series in one.figure.series)
-    own = [(css_name(name), look(name).light, look(name).dark) for name in sorted(names)]
-    return [*own, *((name, light, dark) for name, (light, dark) in COLOURS.items())]

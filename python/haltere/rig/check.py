@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from haltere.core import ScenarioProblem
@@ -31,7 +33,33 @@ KERNEL_CONGESTION = (
 """The congestion controls that `kernel.config` builds in."""
 
 
-def check(fidelity: str, scenario_json: str) -> None:
+@dataclass(frozen=True)
+class Machine:
+    """The machine that a rig stands on.
+
+    Args:
+        virtual: whether its clock is virtual.
+        congestion: its kernel's congestion controls.
+        check: raises `ScenarioProblem` for links that it cannot make.
+    """
+
+    virtual: bool
+    congestion: tuple[str, ...]
+    check: Callable[[Plan], None]
+
+
+def user_mode() -> Machine:
+    """Return a user-mode Linux."""
+    return Machine(virtual=True, congestion=KERNEL_CONGESTION, check=check_queues)
+
+
+def this_machine() -> Machine:
+    """Return the machine that this process runs on."""
+    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    return Machine(virtual=False, congestion=tuple(available), check=_check_netem)
+
+
+def check(scenario_json: str, machine: Machine) -> None:
     """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
     scenario = json.loads(scenario_json)
     if not any(scenario.get(table) for table in ("flows", "probes", "loads")):
@@ -39,11 +67,7 @@ def check(fidelity: str, scenario_json: str) -> None:
     what = plan(scenario_json)
     if (refused := beside.refusal(what)) is not None:
         raise ScenarioProblem(*refused)
-    if fidelity == "testbed" and what.made_by == "kernel" and not _kernel_has_netem():
-        raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")
-    if fidelity == "linux":
-        check_queues(what)
-    known = KERNEL_CONGESTION if fidelity == "linux" else tuple(_available())
+    machine.check(what)
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
         if (reason := hosts.refusal(flow) or subflows.refusal(flow)) is not None:
@@ -53,7 +77,7 @@ def check(fidelity: str, scenario_json: str) -> None:
                 f'only the model has {field}: choose fidelity "model", or leave it out',
                 f"flows[{flow.number}].{field}",
             )
-        _check_implementation(fidelity, flow, path, known)
+        _check_implementation(machine, flow, path)
         if (refused := messages.refusal(what, flow)) is not None:
             raise ScenarioProblem(refused[0], f"flows[{flow.number}].{refused[1]}")
     _check_shared_routes(what.flows)
@@ -86,15 +110,16 @@ def check_queues(what: Plan) -> None:
                 )
 
 
-def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[str, ...]) -> None:
+def _check_implementation(machine: Machine, flow: Flow, path: str) -> None:
     if flow.transport == "mpquic":
         raise ScenarioProblem(
             'no program here speaks multipath QUIC: choose fidelity "model", or mptcp for several paths', path
         )
-    if flow.kernel and hosts.congestion(flow) not in kernel:
+    if flow.kernel and hosts.congestion(flow) not in machine.congestion:
         coupled = "; it couples no subflows" if flow.transport == "mptcp" else ""
         raise ScenarioProblem(
-            f"the kernel has no congestion control {flow.congestion!r}: there are {', '.join(kernel)}{coupled}",
+            f"the kernel has no congestion control {flow.congestion!r}: there are "
+            f"{', '.join(machine.congestion)}{coupled}",
             path,
         )
     if flow.tos is not None and flow.implementation != "linux":
@@ -112,7 +137,7 @@ def _check_implementation(fidelity: str, flow: Flow, path: str, kernel: tuple[st
             )
         return
     try:
-        program = programs.find(flow.transport, flow.implementation, virtual=fidelity == "linux")
+        program = programs.find(flow.transport, flow.implementation, virtual=machine.virtual)
         if program.app != flow.app:
             if flow.mqtt is not None:
                 raise programs.ProgramError(f"{flow.transport}@{program.name} is no broker of MQTT")
@@ -143,9 +168,6 @@ def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
             )
 
 
-def _available() -> list[str]:
-    return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-
-
-def _kernel_has_netem() -> bool:
-    return Path("/sys/module/sch_netem").exists()
+def _check_netem(what: Plan) -> None:
+    if what.made_by == "kernel" and not Path("/sys/module/sch_netem").exists():
+        raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")

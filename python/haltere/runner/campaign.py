@@ -170,7 +170,7 @@ class Campaign:
             },
             "fidelities": list(self.study.fidelities),
             "paths": {key: summary.described() for key, summary in self.summaries().items()},
-            "kernels": {name: fidelity.about(name) for name in self.study.fidelities if name not in fidelity.SIMULATED},
+            "kernels": {name: about for name in self.study.fidelities if (about := fidelity.about(name))},
             "replications": self.replications,
             "seed": self.study.header.seed,
             "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},

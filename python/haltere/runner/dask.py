@@ -20,12 +20,8 @@ from typing import Any
 from haltere import cluster, core, fidelity
 from haltere.errors import HaltereError, InputError
 from haltere.executor import Outcome, Task
-from haltere.fidelity import SIMULATED, Fidelity
+from haltere.fidelity import Fidelity
 
-BATCH_S = 1.0
-"""How long a batch of simulated runs should take a worker (seconds of wall-clock time)."""
-RIG_BATCH_S = 30.0
-"""How long a batch on real Linux should take a worker (seconds): it begins with the start of a kernel."""
 FIRST, LARGEST = 4, 5_000
 """Tasks of a batch before any has been timed, and at most."""
 AHEAD = 3
@@ -92,7 +88,7 @@ class DaskExecutor:
 
     def __init__(self, client: Any, where: Fidelity = "model", *, batch_s: float | None = None) -> None:
         self._client, self._where = client, where
-        self._batch_s = batch_s or (BATCH_S if where in SIMULATED else RIG_BATCH_S)
+        self._batch_s = batch_s or fidelity.of(where).batch_s
         self._identity = identity_of(where)
         self._timed_runs, self._timed_s = 0, 0.0
 

@@ -19,7 +19,7 @@ from haltere.fidelity import Fidelity
 
 def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:
     """Run each task and yield its time."""
-    if where in fidelity.SIMULATED:
+    if fidelity.of(where).simulated:
         for task in tasks:
             before = time.thread_time()
             core.run(task.scenario_json, task.seed, task.replication, where)

@@ -14,7 +14,7 @@ import polars as pl
 from haltere import core, shipped
 from haltere.documents import Document
 from haltere.errors import InputError, as_written
-from haltere.fidelity import NAMES, Fidelity, identity
+from haltere.fidelity import Fidelity, identity, named
 from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
 from haltere.study import check, design
@@ -69,7 +69,7 @@ class Run:
     def id(self) -> str:
         """The run's identity: a hash of scenario, seed, replication, version, and the kernel of a real run."""
         parts = [core.VERSION, str(self.seed), str(self.replication), self.scenario_json]
-        text = "\n".join([*parts, identity(self.fidelity)] if self.fidelity != "model" else parts)
+        text = "\n".join([*parts, *filter(None, [identity(self.fidelity)])])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -231,10 +231,7 @@ def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:
 
 
 def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:
-    for name in given:
-        if name not in NAMES:
-            raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(named(name).description.name for name in given))
 
 
 def _expand(

@@ -16,10 +16,11 @@ from pydantic import (
     StrictInt,
     StrictStr,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
-from haltere.fidelity import NAMES, Fidelity
+from haltere.fidelity import NAMES
 from haltere.results import tables
 from haltere.study.sampling import MAX_BY_DISTANCE, Sampling
 
@@ -126,7 +127,9 @@ def _fidelities(given: object) -> object:
     return tuple(many)
 
 
-Fidelities = Annotated[tuple[Fidelity, ...], BeforeValidator(_fidelities)]
+Fidelities = Annotated[
+    tuple[Annotated[StrictStr, WithJsonSchema({"enum": [*NAMES], "type": "string"})], ...], BeforeValidator(_fidelities)
+]
 Factor = Annotated[
     Annotated[tuple[Annotated[Level, BeforeValidator(_level)], ...], Tag("levels")] | Annotated[Range, Tag("range")],
     Discriminator(lambda given: "range" if isinstance(given, Range) else "levels"),

@@ -313,9 +313,12 @@ def _targets(today: Outcome) -> tuple[Outcome, ...]:
 
 def _results_of(study: Study, folder: Path) -> Results:
     for name in study.fidelities:
-        if name not in fidelities.SIMULATED:
+        if not fidelities.of(name).simulated:
             raise InputError(
-                "changes are tried in simulations only", field="--fidelity", given=name, right="model or stack"
+                "changes are tried in simulations only",
+                field="--fidelity",
+                given=name,
+                right=" or ".join(fidelities.simulated()),
             )
     results = load_results(folder)
     if results.manifest.get("study_text") != study.document.text or results.manifest.get("variant") != study.variant:

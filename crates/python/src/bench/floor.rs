@@ -62,24 +62,11 @@ impl Floor {
             let (server, client) = (net.node(&format!("server {flow}")), net.node(&format!("client {flow}")));
             net.join(&format!("server access {flow}"), server, near, config(10, 0), config(10, 0));
             net.join(&format!("client access {flow}"), far, client, config(10, 0), config(10, 0));
-            let spawn = |node, application, window| Spawn {
-                class: 0,
-                paths: Vec::new(),
-                backups: Vec::new(),
-                radio: None,
-                moves: Vec::new(),
-                node,
-                application,
-                transports: Box::new(Windows(window)),
-                start: None,
-                ports: Vec::new(),
-                connection: None,
-            };
             let (port, address) = (Port(0), net.addresses(server)[0]);
             let start = Time::ZERO + Span::from_micros(u64::from(flow) * 100);
             let asks = Box::new(Connects(Remote { address, port }));
-            spawns.push(Spawn { start: Some(start), ..spawn(client, asks, 0) });
-            spawns.push(Spawn { ports: vec![port], ..spawn(server, Box::new(Nobody), self.window) });
+            spawns.push(Spawn::client(client, asks, Box::new(Windows(0)), start));
+            spawns.push(Spawn::server(server, Box::new(Nobody), Box::new(Windows(self.window)), vec![port]));
         }
         let links = net.edges().iter().map(|edge| Link::new(&edge.config, "floor", &streams)).collect();
         World::new(net, Elements::links(links), spawns, None)

@@ -1,15 +1,12 @@
 //! The transport at each end of a flow, with the mechanisms that its contender sets.
 
-use crate::ack::AckSpec;
+use super::transports::Kit;
 use crate::contender::{Contender, Switch, Transport};
 use crate::fidelity::Subject;
 #[cfg(feature = "stacks")]
 use crate::recorder;
-use crate::recorder::Files;
-use crate::stack::Past;
 #[cfg(feature = "stacks")]
 use haltere_net::PathId;
-use haltere_net::Span;
 use haltere_net::rng::Stream;
 use haltere_transport::cc::Algorithm;
 use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, tcp};
@@ -27,29 +24,14 @@ const MAX_PATHS: u8 = 64;
 /// The identifiers that an end of a connection whose client moves has: the least that it must allow (RFC 9000 section 18.2).
 const CONNECTION_IDS: u8 = 2;
 
-/// The configuration of one end of a flow, from which its endpoint is made.
+/// One end of a connection, from whose configuration its endpoint is made.
+#[derive(Clone, Copy)]
 pub(super) struct End<'a> {
+    pub kit: &'a Kit,
+    /// The kit's contender, or one in its shadow.
     pub contender: &'a Contender,
     pub shadows: &'a [Contender],
-    pub ack: Option<AckSpec>,
     pub role: Role,
-    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
-    pub flow: u32,
-    pub mtu: u32,
-    pub phase: Span,
-    /// Whether the distribution of RTTs is kept.
-    pub rtts: bool,
-    /// Whether its client moves to other addresses.
-    pub moves: bool,
-    /// The paths that there are between the ends.
-    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model takes paths as they come"))]
-    pub paths: u8,
-    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks write files of their own"))]
-    pub files: Option<&'a Files>,
-    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks need one"))]
-    pub worker: &'a Worker,
-    #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "the model needs no past to resume a session"))]
-    pub past: &'a Past,
 }
 
 /// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
@@ -58,21 +40,24 @@ pub(super) fn udp_payload(mtu: u32) -> u16 {
 }
 
 impl End<'_> {
-    /// The endpoint of a connection that draws its random numbers from `stream`.
-    pub fn endpoint(&self, subject: Subject, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
-        match subject {
+    /// The endpoint of connection number `number`, which draws its random numbers from `stream`.
+    #[cfg_attr(not(feature = "stacks"), allow(unused_variables, reason = "only stacks write a log of the first one"))]
+    pub fn endpoint(&self, number: u32, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
+        match self.kit.subject {
             Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
             #[cfg(feature = "stacks")]
-            Subject::Stack { .. } => {
+            subject @ Subject::Stack { .. } => {
+                let Kit { past, mtu, rtts, paths, log, worker, .. } = self.kit;
                 let (mut config, mut handles) =
-                    self.past.end(subject, self.contender, self.role, udp_payload(self.mtu), stream)?;
-                config.multipath = self.paths > 1;
-                config.rtts = self.rtts;
+                    past.end(subject, self.contender, self.role, udp_payload(*mtu), stream)?;
+                config.multipath = *paths > 1;
+                config.rtts = *rtts;
                 config.addresses =
-                    (0..self.paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
-                let log = recorder::stack_log(self.files, self.flow, self.role)?;
-                handles.qlog = log.map(haltere_stacks::Sink::new);
-                handles.worker = self.worker.clone();
+                    (0..*paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
+                if let Some((folder, flow)) = log.as_ref().filter(|_| number == 0) {
+                    handles.qlog = Some(haltere_stacks::Sink::new(recorder::stack_log(folder, *flow, self.role)?));
+                }
+                handles.worker = worker.clone();
                 haltere_stacks::endpoint(config, handles).map_err(|e| e.to_string())
             }
         }
@@ -100,16 +85,16 @@ impl End<'_> {
         let contender = self.contender;
         let shadows = self.shadows(&stream, |end, algorithm, stream| end.tcp(algorithm, stream));
         let mut config = tcp::Config::new(self.role, algorithm, stream);
-        config.mtu = self.mtu;
-        config.phase = self.phase;
-        config.rtts = self.rtts;
+        config.mtu = self.kit.mtu;
+        config.phase = self.kit.phase;
+        config.rtts = self.kit.rtts;
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: tcp::Config| {
             own.shadow = next;
             Some(Box::new(own))
         });
         config.fast_open = contender.has(Switch::FastOpen);
         mechanisms::apply(mechanisms::TCP, &contender.mechanisms, &mut config);
-        if let Some(ack) = self.ack {
+        if let Some(ack) = self.kit.ack {
             ack.apply_to_tcp(&mut config);
         }
         config
@@ -133,12 +118,12 @@ impl End<'_> {
         let contender = self.contender;
         let shadows = self.shadows(&stream, |end, algorithm, stream| end.quic(algorithm, stream));
         let mut config = quic::Config::new(self.role, algorithm, stream);
-        config.rtts = self.rtts;
-        if self.moves && self.contender.transport == Transport::Quic {
+        config.rtts = self.kit.rtts;
+        if self.kit.moves && self.contender.transport == Transport::Quic {
             config.connection_ids = Some(CONNECTION_IDS);
         }
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
-        config.max_udp_payload = u16::try_from(self.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
+        config.max_udp_payload = u16::try_from(self.kit.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: quic::Config| {
             own.shadow = next;
             Some(Box::new(own))
@@ -146,7 +131,7 @@ impl End<'_> {
         config.session = contender.session();
         config.retry = self.role == Role::Server && contender.has(Switch::Retry);
         config.unknown_version = self.role == Role::Client && contender.has(Switch::VersionNegotiation);
-        if let Some(ack) = self.ack {
+        if let Some(ack) = self.kit.ack {
             ack.apply_to_quic(&mut config);
         }
         config

@@ -1,12 +1,14 @@
-//! The two processes of a load: one sends, the other receives.
+//! Loads: a process that sends, and one that receives.
 
-use super::probes::Datagrams;
+use super::Site;
+use super::roster::{Owner, Part, Roster, Slot};
+use super::transports::Datagrams;
 use crate::application::{OnOff, Pattern, Sink, Source, Trains};
 use crate::network::Between;
 use crate::scenario::{Load, LoadKind, Periods, Quantity};
-use crate::world::{Port, Remote, Spawn};
+use crate::world::Spawn;
 use haltere_net::rng::Stream;
-use haltere_net::{ConnectionId, Rate, Span, Time};
+use haltere_net::{Rate, Span, Time};
 
 /// The periods of an on-off load, whose lengths are drawn from `stream`.
 fn on_off(load: &Load, stream: &Stream) -> OnOff {
@@ -37,8 +39,10 @@ pub(crate) fn periods(load: &Load, stream: &Stream, total: Span, most: usize) ->
     lengths
 }
 
-/// The processes of a load. The lengths of periods are drawn from `stream`.
-pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &Stream) -> [Spawn; 2] {
+/// Spawns the processes of load `number`.
+pub(super) fn spawn(site: &Site<'_>, number: usize, between: &Between, slot: Slot, roster: &mut Roster) -> Part<Load> {
+    let load = &site.scenario.loads[number];
+    let stream = &site.streams.named(&format!("load {number}/periods"));
     let rate = load.rate.map(|q| q.0);
     let pattern = match load.kind {
         LoadKind::Trains => Pattern::Trains(Trains {
@@ -52,34 +56,10 @@ pub(super) fn spawns(load: &Load, between: &Between, connection: u32, stream: &S
         LoadKind::Replay => Pattern::Replay { capture: load.capture.clone().unwrap_or_default(), gap: load.gap() },
     };
     let until = load.duration.map_or(Time::NEVER, |duration| between.start + duration.0);
-    let port = Port(connection);
-    let to = Remote { address: between.address, port };
-    [
-        Spawn {
-            node: between.from,
-            application: Box::new(Source::new(pattern, load.payload(), to, load.count, until)),
-            transports: Box::new(Datagrams),
-            start: Some(between.start),
-            ports: Vec::new(),
-            connection: Some(ConnectionId(connection)),
-            class: 0,
-            paths: Vec::new(),
-            backups: Vec::new(),
-            radio: None,
-            moves: Vec::new(),
-        },
-        Spawn {
-            node: between.to,
-            application: Box::new(Sink::new(load.answer())),
-            transports: Box::new(Datagrams),
-            start: None,
-            ports: vec![port],
-            connection: None,
-            class: 0,
-            paths: Vec::new(),
-            backups: Vec::new(),
-            radio: None,
-            moves: Vec::new(),
-        },
-    ]
+    let source = Box::new(Source::new(pattern, load.payload(), slot.at(between.address), load.count, until));
+    let client = Spawn::client(between.from, source, Box::new(Datagrams), between.start);
+    let sink = Box::new(Sink::new(load.answer()));
+    let server = Spawn::server(between.to, sink, Box::new(Datagrams), vec![slot.port()]);
+    let spawns = [Spawn { connection: Some(slot.connection()), ..client }, server];
+    Part { number, spec: load.clone(), ends: roster.pair(Owner::Load, number, spawns) }
 }

@@ -1,29 +1,24 @@
-//! The processes of flows with MQTT: publishers and a subscriber for each flow, and a broker with its bridges for each node that
-//! has one.
+//! Flows with MQTT: publishers and a subscriber for each, and a broker for each node that has one.
 
-use super::talk;
+use super::roster::{Owner, Roster, Slot};
 use super::transports::{Kit, Maker};
+use super::{Site, flows, talk};
 use crate::application::{
-    Application, Arrivals, BrokerProcess, Framing, Ledger, PUBLISHER_LEVELS, PublisherPlan, Publishers, Subscriber,
-    Traffic,
+    Arrivals, BrokerProcess, Framing, Ledger, PUBLISHER_LEVELS, PublisherPlan, Publishers, Subscriber, Traffic,
 };
 use crate::contender::Contender;
 use crate::contents::Contents;
-use crate::network::Between;
-use crate::radio::RadioModel;
+use crate::network::{DeliveryPath, FlowPath};
 use crate::scenario::{
-    Arrival, BridgeSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity,
-    Scenario, Session,
+    Arrival, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams, MqttVersion, Quantity, RadioKind, Scenario,
+    ScenarioError, Session,
 };
 use crate::tls::Flights;
-use crate::world::{Move, Port, Remote, Spawn, Transports};
+use crate::world::{Port, ProcessId, Spawn, Transports};
 use haltere_mqtt::client::Batch;
-use haltere_mqtt::{
-    BridgeTopic, BrokerConfig, ClientConfig, Direction, DropPolicy, Forward, Limit, QoS, Streams, Version,
-};
-use haltere_net::rng::Stream;
+use haltere_mqtt::{BrokerConfig, ClientConfig, DropPolicy, Forward, Limit, QoS, Streams, Version};
 use haltere_net::topology::{NodeId, Topology};
-use haltere_net::{Address, ConnectionId, Span, Time};
+use haltere_net::{Span, Time};
 use haltere_transport::{Endpoint, Role};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,11 +27,9 @@ use std::sync::Arc;
 /// timeout of 30 s, which would end the connection.
 const KEEP_ALIVE: u16 = 60;
 const QUIC_KEEP_ALIVE: u16 = 20;
-/// How long after a loss a bridge connects again: mosquitto's `restart_timeout` begins with 5 s.
-const BRIDGE_RECONNECT: Span = Span::from_secs(5);
 
 /// Makes the transports of a broker: on each port it has those of one contender.
-struct Ports(BTreeMap<Port, (Maker, u32)>);
+pub(super) struct Ports(pub BTreeMap<Port, (Maker, u32)>);
 
 impl Transports for Ports {
     fn endpoint(&mut self, role: Role, _: u32, port: Port) -> Result<Box<dyn Endpoint>, String> {
@@ -47,9 +40,9 @@ impl Transports for Ports {
 }
 
 /// A broker while its flows and bridges are gathered.
-struct Gathered {
-    process: BrokerProcess,
-    ports: Ports,
+pub(super) struct Gathered {
+    pub process: BrokerProcess,
+    pub ports: Ports,
     /// The ports on which it listens. Those of its own bridges are others' ports.
     listens: Vec<Port>,
 }
@@ -62,43 +55,19 @@ pub(super) struct Brokers {
     ledgers: BTreeMap<u32, Ledger>,
 }
 
-/// The clients of a broker at one node: their connections, and when they begin.
-pub(super) struct Clients {
-    pub node: NodeId,
-    /// The broker's node.
-    pub at: NodeId,
-    pub kit: Kit,
-    /// The broker's address and the port that is theirs.
-    pub broker: Remote,
-    /// The number of their first connection.
-    pub connection: u32,
-    pub start: Time,
-    /// The paths of their connections, and which of all are in reserve.
-    pub paths: Vec<(Address, Address)>,
-    pub backups: Vec<bool>,
-    pub class: u8,
-    /// What happens to their addresses.
-    pub moves: Vec<Move>,
-    /// The radio of each of them.
-    pub radio: Option<RadioModel>,
+/// The way of a flow's messages.
+pub(crate) struct Delivery {
+    /// The node of the publishers' broker, and the port on which it hears them.
+    pub broker: NodeId,
+    pub port: Port,
+    /// The QoS with which messages are delivered.
+    pub qos: u8,
 }
 
-impl Clients {
-    /// Their process.
-    fn spawn(self, application: Box<dyn Application>) -> Result<Spawn, String> {
-        Ok(Spawn {
-            node: self.node,
-            application,
-            transports: Box::new(Maker::new(self.kit, Role::Client)?),
-            start: Some(self.start),
-            ports: Vec::new(),
-            connection: Some(ConnectionId(self.connection)),
-            class: self.class,
-            paths: self.paths,
-            backups: self.backups,
-            moves: self.moves,
-            radio: self.radio,
-        })
+impl Delivery {
+    pub(super) fn new(site: &Site<'_>, number: usize, path: &FlowPath, slot: Slot) -> Delivery {
+        let qos = site.scenario.delivered_qos(number, &site.scenario.flows[number]);
+        Delivery { broker: path.server, port: slot.port(), qos: qos.unwrap_or(0) }
     }
 }
 
@@ -114,14 +83,15 @@ impl Brokers {
         }
     }
 
-    fn framing(&self, tls: Option<bool>, contender: &Contender) -> Framing {
+    pub fn framing(&self, tls: Option<bool>, contender: &Contender) -> Framing {
         let quic = contender.transport.is_quic();
         let plain = quic || tls == Some(false);
         let flights = if plain { Flights::none() } else { talk::flights(contender) };
         Framing { flights: Arc::new(flights), streams: quic, contents: self.contents.clone() }
     }
 
-    fn at(&mut self, node: NodeId) -> &mut Gathered {
+    /// The broker on a node.
+    pub fn at(&mut self, node: NodeId) -> &mut Gathered {
         let spec = self.specs.get(&node);
         self.all.entry(node).or_insert_with(|| Gathered {
             process: BrokerProcess::new(broker_config(spec)),
@@ -130,101 +100,90 @@ impl Brokers {
         })
     }
 
-    /// Clients connect to this port of a broker.
-    fn listen(
+    /// The broker on a node listens on the port of a slot.
+    pub fn listen(
         &mut self,
         node: NodeId,
-        (kit, port): (&Kit, Port),
+        (kit, slot): (&Kit, Slot),
         framing: &Framing,
         streams: Streams,
     ) -> Result<(), String> {
         let maker = Maker::new(kit.clone(), Role::Server)?;
-        let gathered = self.at(node);
+        let (gathered, port) = (self.at(node), slot.port());
         gathered.ports.0.insert(port, (maker, 0));
         gathered.listens.push(port);
         gathered.process.add_port(port, framing, streams);
         Ok(())
     }
 
-    /// A bridge, the scenario's number `n`, to this port of the other broker.
-    ///
-    /// # Errors
-    /// If its contender cannot be configured.
-    pub fn bridge(
-        &mut self,
-        n: usize,
-        spec: &BridgeSpec,
-        between: &Between,
-        port: Port,
-        kit: &Kit,
-    ) -> Result<(), String> {
-        let framing = self.framing(spec.tls, &spec.contender);
-        self.listen(between.to, (kit, port), &framing, Streams::One)?;
-        let maker = Maker::new(kit.clone(), Role::Client)?;
-        let config = ClientConfig {
-            client_id: format!("bridge {n}").as_str().into(),
-            ..common((spec.version, spec.session, spec.keep_alive), framing.streams)
-        };
-        let topics = spec.topics.iter().map(|topic| BridgeTopic {
-            filter: topic.filter().into(),
-            direction: match topic.direction {
-                BridgeWay::Out => Direction::Out,
-                BridgeWay::In => Direction::In,
-                BridgeWay::Both => Direction::Both,
-            },
-            // Another number was refused.
-            qos: QoS::of(topic.qos).unwrap_or_default(),
-        });
-        let reconnect = spec.reconnect.map_or(BRIDGE_RECONNECT, |q| q.0);
-        let remote = Remote { address: between.address, port };
-        let home = self.at(between.from);
-        home.ports.0.insert(port, (maker, 0));
-        home.process.add_bridge(config, &topics.collect::<Vec<_>>(), remote, &framing, reconnect);
-        Ok(())
-    }
-
-    /// The processes of a flow, its subscriber and its publishers. The broker on a node listens for both. What is random is
-    /// drawn from `dice`.
+    /// The processes of flow `number`, its subscriber and its publishers. The broker on a node listens for both.
     ///
     /// # Errors
     /// If a contender cannot be configured.
     pub fn flow(
         &mut self,
-        of: (u32, &Mqtt),
-        [subscriber, publishers]: [Clients; 2],
-        dice: &Stream,
-    ) -> Result<[Spawn; 2], String> {
-        let (flow, mqtt) = of;
-        let framings = [&subscriber, &publishers].map(|clients| self.framing(mqtt.tls, &clients.kit.contender));
-        for (clients, framing) in [&subscriber, &publishers].into_iter().zip(&framings) {
-            let streams = if framing.streams { streams(mqtt) } else { Streams::One };
-            self.listen(clients.at, (&clients.kit, clients.broker.port), framing, streams)?;
-        }
+        site: &Site<'_>,
+        (number, mqtt): (usize, &Mqtt),
+        (kit, path, to): (Kit, FlowPath, DeliveryPath),
+        [publish, deliver]: [Slot; 2],
+    ) -> Result<[Spawn; 2], ScenarioError> {
+        let (spec, flow) = (&site.scenario.flows[number], number as u32);
+        let contender = mqtt.delivery.as_ref().unwrap_or(&kit.contender);
+        let delivery = Kit {
+            subject: flows::subject(site.fidelity, number, spec, contender)?,
+            name: format!("flow {number}/delivery"),
+            mtu: to.ways[0].mtu,
+            paths: flows::usable_paths(contender, &to.ways),
+            contender: contender.clone(),
+            shadows: Vec::new(),
+            log: None,
+            moves: false,
+            ..kit.clone()
+        };
+        let wrong = |message| flows::wrong(number, message);
+        let heard = self.hear(mqtt, to.broker, (&delivery, deliver)).map_err(wrong)?;
+        let said = self.hear(mqtt, path.server, (&kit, publish)).map_err(wrong)?;
         let ledger = Ledger::new(mqtt.publishers() as usize);
         let subscription = Subscriber::subscription(flow, qos(mqtt));
-        self.at(subscriber.at).process.add_session(&Subscriber::client_id(flow), subscription);
+        self.at(to.broker).process.add_session(&Subscriber::client_id(flow), subscription);
         self.ledgers.insert(flow, ledger.clone());
-        let receives = self::subscriber(of, subscriber.broker, &framings[0], &ledger);
-        let sends = self::publishers(of, publishers.broker, &framings[1], &ledger, dice);
-        Ok([subscriber.spawn(Box::new(receives))?, publishers.spawn(Box::new(sends))?])
+        let dice = site.streams.named(&format!("flow {number}/messages"));
+        let (config, from) = (subscriber_config(mqtt, heard.streams), deliver.at(to.ways[0].server));
+        let subscriber = Box::new(Subscriber::new(flow, config, from, &heard, &ledger, wait(mqtt)));
+        let (plan, into) = (plan((flow, mqtt), said.streams), publish.at(path.first().server));
+        let publishers = Box::new(Publishers::new(plan, into, &said, &ledger, &dice));
+        let maker = |kit| Maker::new(kit, Role::Client).map(Box::new).map_err(wrong);
+        let subscriber = Spawn {
+            connection: Some(deliver.connection()),
+            class: flows::class(spec),
+            ..Spawn::client(to.subscriber, subscriber, maker(delivery)?, Time::ZERO)
+        };
+        let publishers = Spawn {
+            connection: Some(publish.connection()),
+            class: flows::class(spec),
+            radio: spec.radio.map(RadioKind::model),
+            moves: path.moves,
+            ..Spawn::client(path.client, publishers, maker(kit)?, path.start)
+        };
+        Ok([flows::on_paths(&to.ways, subscriber), flows::on_paths(&path.ways, publishers)])
     }
 
-    /// The processes of the brokers.
-    pub fn spawns(self) -> impl Iterator<Item = Spawn> {
+    /// The broker on a node listens for clients of a flow.
+    fn hear(&mut self, mqtt: &Mqtt, node: NodeId, (kit, slot): (&Kit, Slot)) -> Result<Framing, String> {
+        let framing = self.framing(mqtt.tls, &kit.contender);
+        let streams = if framing.streams { streams(mqtt) } else { Streams::One };
+        self.listen(node, (kit, slot), &framing, streams)?;
+        Ok(framing)
+    }
+
+    /// Spawns the processes of the brokers.
+    pub fn spawn(self, roster: &mut Roster) -> BTreeMap<NodeId, ProcessId> {
         let ledgers = Arc::new(self.ledgers);
-        self.all.into_iter().map(move |(node, gathered)| Spawn {
-            node,
-            ports: gathered.listens,
-            application: Box::new(gathered.process.with_ledgers(ledgers.clone())),
-            transports: Box::new(gathered.ports),
-            start: None,
-            connection: None,
-            class: 0,
-            paths: Vec::new(),
-            backups: Vec::new(),
-            radio: None,
-            moves: Vec::new(),
-        })
+        let one = |(node, Gathered { process, ports, listens })| {
+            let application = Box::new(process.with_ledgers(ledgers.clone()));
+            (node, roster.spawn(Owner::Broker, Spawn::server(node, application, Box::new(ports), listens)))
+        };
+        self.all.into_iter().map(one).collect()
     }
 }
 
@@ -264,7 +223,10 @@ pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
 }
 
 /// What all clients have: those of flows and those of bridges. `quic` says whether the transport has more than one stream.
-fn common((version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>), quic: bool) -> ClientConfig {
+pub(super) fn common(
+    (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
+    quic: bool,
+) -> ClientConfig {
     let default = if quic { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
     ClientConfig {
         version: if version == MqttVersion::V311 { Version::V311 } else { Version::V5 },
@@ -279,17 +241,6 @@ fn common((version, session, keep_alive): (MqttVersion, Session, Option<Quantity
 fn client_config(mqtt: &Mqtt, quic: bool) -> ClientConfig {
     let window = mqtt.window.unwrap_or(u16::MAX);
     ClientConfig { window, ..common((mqtt.version, mqtt.session, mqtt.keep_alive), quic) }
-}
-
-/// The process of a flow's publishers.
-fn publishers(
-    (flow, mqtt): (u32, &Mqtt),
-    broker: Remote,
-    framing: &Framing,
-    ledger: &Ledger,
-    dice: &Stream,
-) -> Publishers {
-    Publishers::new(plan((flow, mqtt), framing.streams), broker, framing, ledger, dice)
 }
 
 /// What the publishers of a flow are to do. `quic` says whether the transport has more than one stream.
@@ -324,11 +275,6 @@ pub(crate) fn plan((flow, mqtt): (u32, &Mqtt), quic: bool) -> PublisherPlan {
             ..client_config(mqtt, quic)
         },
     }
-}
-
-/// The process of a flow's subscriber.
-fn subscriber((flow, mqtt): (u32, &Mqtt), broker: Remote, framing: &Framing, ledger: &Ledger) -> Subscriber {
-    Subscriber::new(flow, subscriber_config(mqtt, framing.streams), broker, framing, ledger, wait(mqtt))
 }
 
 /// How a flow's subscriber behaves.

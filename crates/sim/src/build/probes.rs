@@ -1,40 +1,43 @@
-//! The two processes of a probe: one sends the requests, the other answers them.
+//! Probes: a process that sends requests, and one that answers them.
 
-use super::endpoints::Worker;
-use super::transports::{Kit, Maker};
+use super::Site;
+use super::roster::{Owner, Part, Roster, Slot};
+use super::transports::{Datagrams, Kit, Maker};
 use crate::application::{Carrier, Echo, Pace, Plan, Prober};
 use crate::contender::Contender;
-use crate::fidelity::{Fidelity, Subject};
+use crate::fidelity::Fidelity;
 use crate::network::Between;
-use crate::scenario::{Probe, ProbeKind, ProbeMode};
-use crate::stack::Past;
-use crate::world::{Port, Remote, Spawn, Transports};
-use haltere_net::rng::Streams;
-use haltere_net::{ConnectionId, Span, Time};
-use haltere_transport::datagram::{Protocol, Socket};
-use haltere_transport::{Endpoint, Role};
-use std::sync::Arc;
+use crate::scenario::{Probe, ProbeKind, ProbeMode, ScenarioError};
+use crate::world::{Spawn, Transports};
+use haltere_net::Time;
+use haltere_transport::Role;
+use haltere_transport::datagram::Protocol;
 
 /// What carries the probes over TCP.
 const TCP_CONTENDER: &str = "tcp/cubic";
 
-/// Makes sockets for datagrams.
-pub(super) struct Datagrams;
-
-impl Transports for Datagrams {
-    fn endpoint(&mut self, _: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
-        Ok(Box::new(Socket::default()))
-    }
+/// Spawns the processes of probe `number`.
+///
+/// # Errors
+/// If its transport cannot be configured.
+pub(super) fn spawn(
+    site: &Site<'_>,
+    number: usize,
+    between: &Between,
+    slot: Slot,
+    roster: &mut Roster,
+) -> Result<Part<Probe>, ScenarioError> {
+    let probe = &site.scenario.probes[number];
+    let spawns = spawns(site, (number, probe), between, slot)
+        .map_err(|message| ScenarioError { path: format!("probes[{number}]"), message })?;
+    Ok(Part { number, spec: probe.clone(), ends: roster.pair(Owner::Probe, number, spawns) })
 }
 
-/// The processes of probe `i`.
-pub(super) fn spawns(
-    i: usize,
-    probe: &Probe,
+fn spawns(
+    site: &Site<'_>,
+    (number, probe): (usize, &Probe),
     between: &Between,
-    connection: u32,
-    phase: Span,
-    streams: &Streams,
+    slot: Slot,
 ) -> Result<[Spawn; 2], String> {
     let carrier = match probe.kind {
         ProbeKind::Icmp => Carrier::Datagrams(Protocol::EchoRequest),
@@ -53,58 +56,18 @@ pub(super) fn spawns(
         count: probe.count,
         until: probe.duration.map_or(Time::NEVER, |duration| between.start + duration.0),
     };
-    let port = Port(connection);
     let transports = |role| -> Result<Box<dyn Transports>, String> {
         if carrier != Carrier::Stream {
             return Ok(Box::new(Datagrams));
         }
         let contender = Contender::parse(TCP_CONTENDER)?;
-        let subject: Subject = contender.at(Fidelity::Model)?;
-        let kit = Kit {
-            name: format!("probe {i}"),
-            contender,
-            shadows: Vec::new(),
-            subject,
-            ack: None,
-            flow: connection,
-            mtu: between.mtu,
-            phase,
-            rtts: false,
-            moves: false,
-            paths: 1,
-            files: None,
-            past: Arc::new(Past::default()),
-            worker: Worker::default(),
-            streams: *streams,
-        };
+        let subject = contender.at(Fidelity::Model)?;
+        let kit = Kit::new(site, format!("probe {number}"), (&contender, subject), between.mtu, between.start)?;
         Ok(Box::new(Maker::new(kit, role)?))
     };
-    Ok([
-        Spawn {
-            node: between.from,
-            application: Box::new(Prober::new(plan, Remote { address: between.address, port })),
-            transports: transports(Role::Client)?,
-            start: Some(between.start),
-            ports: Vec::new(),
-            connection: Some(ConnectionId(connection)),
-            class: 0,
-            paths: Vec::new(),
-            backups: Vec::new(),
-            radio: None,
-            moves: Vec::new(),
-        },
-        Spawn {
-            node: between.to,
-            application: Box::new(Echo::new(probe.payload())),
-            transports: transports(Role::Server)?,
-            start: None,
-            ports: vec![port],
-            connection: None,
-            class: 0,
-            paths: Vec::new(),
-            backups: Vec::new(),
-            radio: None,
-            moves: Vec::new(),
-        },
-    ])
+    let prober = Box::new(Prober::new(plan, slot.at(between.address)));
+    let client = Spawn::client(between.from, prober, transports(Role::Client)?, between.start);
+    let echo = Box::new(Echo::new(probe.payload()));
+    let server = Spawn::server(between.to, echo, transports(Role::Server)?, vec![slot.port()]);
+    Ok([Spawn { connection: Some(slot.connection()), ..client }, server])
 }

@@ -1,29 +1,40 @@
-//! Makes the transports of a flow's process, one for each connection that it opens or accepts.
+//! Makes the transports of a process, one for each connection that it opens or accepts.
 
-use super::endpoints::{End, Worker};
+use super::Site;
+use super::endpoints::{End, Worker, udp_payload};
 use crate::ack::AckSpec;
 use crate::contender::Contender;
 use crate::fidelity::Subject;
-use crate::recorder::Files;
 use crate::stack::Past;
 use crate::world::{Port, Transports};
-use haltere_net::Span;
 use haltere_net::rng::Streams;
+use haltere_net::{Span, Time};
+use haltere_transport::datagram::Socket;
 use haltere_transport::{Endpoint, Role};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The configuration that the transports of both ends of a flow share.
+/// Makes sockets for datagrams.
+pub(super) struct Datagrams;
+
+impl Transports for Datagrams {
+    fn endpoint(&mut self, _: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
+        Ok(Box::new(Socket::default()))
+    }
+}
+
+/// The configuration that the transports of both ends share.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks have paths, a log, a past and a worker"))]
 pub(super) struct Kit {
     /// Whose it is, for the names of random streams, such as `flow 0`.
     pub name: String,
     pub contender: Contender,
+    pub subject: Subject,
+    pub mtu: u32,
     /// Those whose congestion control runs in the shadow of the sender's.
     pub shadows: Vec<Contender>,
-    pub subject: Subject,
     pub ack: Option<AckSpec>,
-    pub flow: u32,
-    pub mtu: u32,
     pub phase: Span,
     /// Whether the distribution of RTTs is kept. Flows of messages have the times of these, and thousands of connections.
     pub rtts: bool,
@@ -31,7 +42,8 @@ pub(super) struct Kit {
     pub moves: bool,
     /// The most paths that its connections may have.
     pub paths: u8,
-    pub files: Option<Files>,
+    /// The folder and the number of the flow for a stack's own log.
+    pub log: Option<(PathBuf, u32)>,
     pub past: Arc<Past>,
     pub worker: Worker,
     pub streams: Streams,
@@ -55,33 +67,47 @@ impl Maker {
 }
 
 impl Kit {
+    /// Transports with one path, of a connection that begins at `start`.
+    ///
+    /// # Errors
+    /// If the contender has no earlier connection to resume, although it is to.
+    pub fn new(
+        site: &Site<'_>,
+        name: String,
+        (contender, subject): (&Contender, Subject),
+        mtu: u32,
+        start: Time,
+    ) -> Result<Kit, String> {
+        let earlier = ["client", "server"].map(|end| site.streams.named(&format!("{name}/{end}/earlier")));
+        let past = Past::of(subject, contender, udp_payload(mtu), start, earlier)?;
+        Ok(Kit {
+            name,
+            contender: contender.clone(),
+            subject,
+            mtu,
+            shadows: Vec::new(),
+            ack: None,
+            phase: site.phase,
+            rtts: false,
+            moves: false,
+            paths: 1,
+            log: None,
+            past: Arc::new(past),
+            worker: site.worker.clone(),
+            streams: site.streams,
+        })
+    }
+
     /// The transport of this end's connection number `number`. Each connection has a random stream of its own.
     fn make(&self, role: Role, number: u32) -> Result<Box<dyn Endpoint>, String> {
-        let flow = self.flow;
         let end = if role == Role::Client { "client" } else { "server" };
         let name = match number {
             0 => format!("{}/{end}", self.name),
             _ => format!("{}/{end}/{number}", self.name),
         };
-        // A stack writes its own log for the first connection only.
-        let files = self.files.as_ref().filter(|_| number == 0);
-        let Kit { contender, shadows, ack, mtu, phase, rtts, moves, paths, past, worker, .. } = self;
-        let end = End {
-            contender,
-            shadows: if role == Role::Server { shadows } else { &[] },
-            ack: *ack,
-            role,
-            flow,
-            mtu: *mtu,
-            phase: *phase,
-            rtts: *rtts,
-            moves: *moves,
-            paths: *paths,
-            files,
-            past,
-            worker,
-        };
-        end.endpoint(self.subject, self.streams.named(&name))
+        let shadows: &[Contender] = if role == Role::Server { &self.shadows } else { &[] };
+        let end = End { kit: self, contender: &self.contender, shadows, role };
+        end.endpoint(number, self.streams.named(&name))
     }
 }
 

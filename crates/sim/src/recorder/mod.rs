@@ -11,8 +11,8 @@ mod series;
 mod shadows;
 mod spool;
 
-use crate::network::FlowPath;
-use crate::scenario::{Flow, ScenarioError};
+use crate::build::FlowPart;
+use crate::scenario::ScenarioError;
 use haltere_net::control::ShadowReport;
 use haltere_net::topology::Topology;
 use haltere_net::{ComponentId, Incident, Metric, Packet, PathId, Probe, Time};
@@ -34,6 +34,18 @@ pub struct Files {
     /// Congestion controls in the shadow of each flow's: a congestion control with switches, such as `cubic-hystart`, or a
     /// contender, which follows the flows of its transport.
     pub shadows: Vec<String>,
+}
+
+impl Files {
+    /// Creates the folder of qlog files.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be created; the path is `qlog`.
+    pub(crate) fn prepare(&self) -> Result<(), ScenarioError> {
+        let folder = self.qlog.as_ref().map_or(Ok(()), |folder| spool::Spool::folder(folder));
+        folder.map_err(|message| ScenarioError { path: "qlog".into(), message })
+    }
 }
 
 /// Everything that was recorded, but for the files.
@@ -74,21 +86,20 @@ impl Origin {
     }
 }
 
-/// The file for the log of a production stack itself, if qlog is requested: beside ours, `flow-N-ROLE-stack.sqlog`.
+/// The file for the log of a production stack itself: beside ours, `flow-N-ROLE-stack.sqlog`.
 ///
 /// # Errors
 ///
 /// If the file cannot be created.
 #[cfg(feature = "stacks")]
 pub(crate) fn stack_log(
-    files: Option<&Files>,
+    folder: &std::path::Path,
     flow: u32,
     role: Role,
-) -> Result<Option<Box<dyn std::io::Write + Send>>, String> {
-    let Some(folder) = files.and_then(|f| f.qlog.as_ref()) else { return Ok(None) };
+) -> Result<Box<dyn std::io::Write + Send>, String> {
     let role = if role == Role::Client { "client" } else { "server" };
     let spool = spool::Spool::new(folder.join(format!("flow-{}-{role}-stack.sqlog", flow)))?;
-    Ok(Some(Box::new(spool)))
+    Ok(Box::new(spool))
 }
 
 /// Receives what components report and what the world sees. The methods that the world calls are `cold`: nearly all
@@ -109,15 +120,14 @@ impl Recorder {
     /// # Errors
     ///
     /// If a link does not exist, or a file cannot be created; the path is `pcap` or `qlog`.
-    pub fn new(
+    pub(crate) fn new(
         topology: &Topology,
-        flows: &[Flow],
-        paths: &[FlowPath],
+        flows: &[FlowPart],
         files: &Files,
         origin: &Origin,
     ) -> Result<Recorder, ScenarioError> {
         let pcap = files.pcap.as_ref().map(|pcap| Captures::new(pcap, topology, origin));
-        let qlog = files.qlog.as_ref().map(|folder| Logs::new(folder, flows, paths, origin));
+        let qlog = files.qlog.as_ref().map(|folder| Logs::new(folder, flows, origin));
         let wrong = |path: &str| {
             let path = path.to_string();
             move |message| ScenarioError { path, message }

@@ -1,7 +1,9 @@
 //! The results of loads.
 
 use crate::application::{Report, Sourced};
-use crate::build::Run;
+use crate::build::Part;
+use crate::scenario::Load;
+use crate::world::World;
 use serde::Serialize;
 
 /// One load's result.
@@ -30,20 +32,18 @@ pub struct LoadResult {
     pub error: Option<String>,
 }
 
-impl Run {
+impl Part<Load> {
     /// The result of a load.
-    pub(super) fn load_result(&self, i: usize) -> LoadResult {
-        let [source, sink] = self.load(i);
-        let sourced = match source.report() {
+    pub(super) fn result(&self, world: &World) -> LoadResult {
+        let sourced = match world.process(self.ends.client).report() {
             Report::Sourced(sourced) => sourced,
             _ => Sourced::default(),
         };
-        let load = &self.loads[i];
-        let received = sink.stats();
+        let received = world.process(self.ends.server).stats();
         LoadResult {
-            load: i as u32,
-            kind: load.kind.name(),
-            pair: load.pair.unwrap_or(0),
+            load: self.number as u32,
+            kind: self.spec.kind.name(),
+            pair: self.spec.pair.unwrap_or(0),
             sent_packets: sourced.packets,
             sent_bytes: sourced.bytes,
             received_packets: received.received_packets,

@@ -1,8 +1,9 @@
 //! The results of probes.
 
 use crate::application::{Probed, Report, Sample};
-use crate::build::Run;
-use crate::scenario::ProbeKind;
+use crate::build::Part;
+use crate::scenario::{Probe, ProbeKind};
+use crate::world::World;
 use serde::{Deserialize, Serialize};
 
 /// One probe's result. Requests that still waited for their answer when the run ended count neither as answered nor as
@@ -113,22 +114,21 @@ impl From<Seen> for ProbeResult {
     }
 }
 
-impl Run {
+impl Part<Probe> {
     /// The result of a probe.
-    pub(super) fn probe_result(&self, i: usize) -> ProbeResult {
-        let Probed { samples, failed } = match self.prober(i).report() {
+    pub(super) fn result(&self, world: &World) -> ProbeResult {
+        let Probed { samples, failed } = match world.process(self.ends.client).report() {
             Report::Probed(probed) => probed,
             _ => Probed::default(),
         };
         // Nothing more is to come over a connection that failed.
         let decided = |s: &&Sample| s.answered.is_some() || s.lost || failed.is_some();
         let rtt = |s: &Sample| s.answered.map(|at| at.since(s.sent).as_secs_f64());
-        let probe = &self.probes[i];
         ProbeResult::from(Seen {
-            probe: i as u32,
-            kind: probe.kind,
-            size_bytes: probe.payload(),
-            pair: probe.pair.unwrap_or(0),
+            probe: self.number as u32,
+            kind: self.spec.kind,
+            size_bytes: self.spec.payload(),
+            pair: self.spec.pair.unwrap_or(0),
             sent: samples.len() as u64,
             sent_s: samples.iter().filter(decided).map(|s| s.sent.as_secs_f64()).collect(),
             rtt_s: samples.iter().filter(decided).map(rtt).collect(),

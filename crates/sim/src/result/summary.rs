@@ -2,9 +2,9 @@
 
 use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
 use crate::application::{Fetch, Report};
-use crate::build::{FlowEnds, Owner, Run};
+use crate::build::{FlowPart, Owner, Run};
 use crate::scenario::Way;
-use crate::world::{Port, Stall};
+use crate::world::Stall;
 use haltere_net::element::Element;
 use haltere_net::occupancy::Held;
 use haltere_net::report::OccupancyResult;
@@ -57,7 +57,7 @@ impl Run {
             let result = LinkResult::new(&edge.name, edge.direction, link.counters_at(port));
             result.with_stages(link.stages()).with_occupancy(occupancy)
         });
-        let clients = (0..self.flows.len()).map(|flow| &self.world.processes()[FlowEnds::of(flow).client.0 as usize]);
+        let clients = self.flows.iter().map(|flow| self.world.process(flow.ends.client));
         RunResult {
             status: if error.is_some() { "failed" } else { "ok" },
             error,
@@ -67,21 +67,24 @@ impl Run {
             flows,
             links: links.collect(),
             cells: self.cell_results(),
-            probes: (0..self.probes.len()).map(|i| self.probe_result(i)).collect(),
-            loads: (0..self.loads.len()).map(|i| self.load_result(i)).collect(),
+            probes: self.probes.iter().map(|probe| probe.result(&self.world)).collect(),
+            loads: self.loads.iter().map(|load| load.result(&self.world)).collect(),
         }
     }
 
     /// What the receiving end of a flow counted. With MQTT, the broker's connections with the publishers are the far end of theirs.
     pub(crate) fn receiver(&self, flow: usize) -> Stats {
-        let client = &self.world.processes()[FlowEnds::of(flow).client.0 as usize];
-        self.broker_of(flow).map_or_else(|| client.stats(), |broker| broker.stats_at(Port(flow as u32)))
+        let part = &self.flows[flow];
+        let heard = part.delivery.as_ref().and_then(|to| Some((self.brokers.get(&to.broker)?, to.port)));
+        match heard {
+            Some((broker, port)) => self.world.process(*broker).stats_at(port),
+            None => self.world.process(part.ends.client).stats(),
+        }
     }
 
     fn flow_result(&self, i: usize, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
-        let flow = &self.flows[i];
-        let FlowEnds { client, server } = FlowEnds::of(i);
-        let [client, server] = [client, server].map(|process| &self.world.processes()[process.0 as usize]);
+        let FlowPart { spec: flow, ends, start, delivery, .. } = &self.flows[i];
+        let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
         let mut seen = None;
         let (progress, objects) = match client.report() {
             Report::Fetch(fetch) => (fetch, None),
@@ -94,8 +97,7 @@ impl Run {
             Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None),
         };
         let sender = server.stats();
-        let start = self.starts[i];
-        let since_start = |t: Option<Time>| t.map(|t| t.since(start).as_secs_f64());
+        let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let size = flow.total();
         let completion = since_start(progress.completed);
         let bytes = match (size, completion) {
@@ -105,7 +107,7 @@ impl Run {
             (None, Some(_)) => progress.received,
         };
         let receiver = self.receiver(i);
-        let (lasted, reassembly) = (progress.completed.unwrap_or(self.world.now()).since(start), receiver.reassembly);
+        let (lasted, reassembly) = (progress.completed.unwrap_or(self.world.now()).since(*start), receiver.reassembly);
         let cost = reassembly.as_deref();
         let order = cost.map(|r| &r.reordering);
         let before = if completion.is_some() { 0 } else { baseline.bytes[i].1 };
@@ -121,7 +123,8 @@ impl Run {
         let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
         let device = if flow.mqtt.is_some() || flow.direction == Way::Up { server } else { client };
         let radio = device.radio(self.world.now());
-        let undelivered = messages.as_ref().and_then(|seen| seen.error(self.delivered_qos[i], measured.is_none()));
+        let qos = delivery.as_ref().map_or(0, |to| to.qos);
+        let undelivered = messages.as_ref().and_then(|seen| seen.error(qos, measured.is_none()));
         // A flow with several publishers has the mean of their times.
         let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
             seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>() / seen.handshakes.len() as f64
@@ -131,7 +134,7 @@ impl Run {
             (Some(reason), _, None) => Some(reason.text().to_string()),
             (None, Some(size), None) if measured.is_none() => Some(format!(
                 "not finished after {}: {} of {size} bytes arrived; give time_limit a larger value",
-                self.world.now().since(start),
+                self.world.now().since(*start),
                 progress.received
             )),
             _ => None,

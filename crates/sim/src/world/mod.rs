@@ -385,6 +385,10 @@ impl World {
     pub fn processes(&self) -> &[Process] {
         &self.processes
     }
+    /// One of the processes.
+    pub fn process(&self, process: ProcessId) -> &Process {
+        &self.processes[process.0 as usize]
+    }
     /// The network elements.
     pub fn elements(&self) -> &[AnyElement<Body>] {
         &self.elements

@@ -42,6 +42,40 @@ pub struct Spawn {
     pub radio: Option<RadioModel>,
 }
 
+impl Spawn {
+    /// A process that starts by itself. Its connections have numbers that are given when they are opened.
+    pub fn client(
+        node: NodeId,
+        application: Box<dyn Application>,
+        transports: Box<dyn Transports>,
+        start: Time,
+    ) -> Spawn {
+        Spawn { start: Some(start), ..Spawn::server(node, application, transports, Vec::new()) }
+    }
+
+    /// A process that accepts connections to these ports.
+    pub fn server(
+        node: NodeId,
+        application: Box<dyn Application>,
+        transports: Box<dyn Transports>,
+        ports: Vec<Port>,
+    ) -> Spawn {
+        Spawn {
+            node,
+            application,
+            transports,
+            start: None,
+            ports,
+            connection: None,
+            class: 0,
+            paths: Vec::new(),
+            backups: Vec::new(),
+            moves: Vec::new(),
+            radio: None,
+        }
+    }
+}
+
 /// A process of a run.
 pub struct Process {
     pub(super) node: NodeId,

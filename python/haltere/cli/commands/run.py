@@ -9,6 +9,7 @@ import typer
 
 from haltere.adhoc.conditions import RUNS
 from haltere.cli.commands.shared import CLUSTER, STUDIES, AsJson, Experiments, Variant, Workers
+from haltere.fidelity import summaries
 
 app = typer.Typer()
 
@@ -16,8 +17,7 @@ FidelityOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fidelity",
-        help="Where: `model` (the simulator), `stack` (the same with production QUIC stacks), `linux` (a real kernel, "
-        "virtual time), `testbed` (this machine's). May be given again, to lay them side by side.",
+        help=f"Where: {summaries()}. May be given again, to lay them side by side.",
         show_default=False,
         rich_help_panel=RUNS,
     ),

@@ -10,38 +10,37 @@ mod vantage;
 use super::Origin;
 use super::places;
 use super::spool::Spool;
-use crate::network::FlowPath;
-use crate::scenario::Flow;
-use haltere_net::{ConnectionId, FlowKey, Incident, Metric, Packet, Time};
+use crate::build::FlowPart;
+use crate::world::ProcessId;
+use haltere_net::{Incident, Metric, Packet, Time};
 use haltere_transport::{Body, Event, Role};
 use std::path::Path;
 use vantage::{Identity, Vantage};
 
-/// The files of a run, in the order of its processes.
-pub(super) struct Logs(Vec<Vantage>);
+/// The files of a run, by the process that each is of.
+pub(super) struct Logs(Vec<Option<Vantage>>);
 
 impl Logs {
     /// Creates two files for each flow, `flow-N-client.sqlog` and `flow-N-server.sqlog`.
-    pub(super) fn new(folder: &Path, flows: &[Flow], paths: &[FlowPath], origin: &Origin) -> Result<Logs, String> {
-        Spool::folder(folder)?;
+    pub(super) fn new(folder: &Path, flows: &[FlowPart], origin: &Origin) -> Result<Logs, String> {
         let mut logs = Vec::with_capacity(2 * flows.len());
-        for (flow, (given, path)) in flows.iter().zip(paths).enumerate() {
-            let protocol = if path.contender.transport.is_quic() { "QUIC" } else { "TCP" };
-            let way = path.first();
-            let connection = ConnectionId(flow as u32);
-            let key = FlowKey { source: way.client, destination: way.server, connection };
-            let (client, server) = places::ends(key, Role::Client);
-            for role in ["client", "server"] {
+        for part in flows {
+            let (flow, contender) = (part.number, &part.spec.contender);
+            let protocol = if contender.transport.is_quic() { "QUIC" } else { "TCP" };
+            let (client, server) = places::ends(part.key, Role::Client);
+            for (role, ProcessId(process)) in [("client", part.ends.client), ("server", part.ends.server)] {
                 let spool = Spool::new(folder.join(format!("flow-{flow}-{role}.sqlog")))?;
-                let who = Identity { flow, contender: given.contender.as_str(), protocol, role, client, server };
-                logs.push(Vantage::new(spool, who, origin)?);
+                let who = Identity { flow, contender: contender.as_str(), protocol, role, client, server };
+                let at = process as usize;
+                logs.resize_with(logs.len().max(at + 1), || None);
+                logs[at] = Some(Vantage::new(spool, who, origin)?);
             }
         }
         Ok(Logs(logs))
     }
 
     fn of(&mut self, process: u32, act: impl FnOnce(&mut Vantage)) {
-        if let Some(vantage) = self.0.get_mut(process as usize) {
+        if let Some(Some(vantage)) = self.0.get_mut(process as usize) {
             act(vantage);
         }
     }
@@ -67,6 +66,6 @@ impl Logs {
 
     /// Completes the files.
     pub(super) fn finish(self) -> Result<(), String> {
-        self.0.into_iter().try_for_each(Vantage::finish)
+        self.0.into_iter().flatten().try_for_each(Vantage::finish)
     }
 }

@@ -1,0 +1,67 @@
+//! Bridges: connections between two brokers. They have no process of their own: a broker opens them, another accepts them.
+
+use super::Site;
+use super::mqtt::{Brokers, common};
+use super::roster::Slot;
+use super::transports::{Kit, Maker};
+use crate::network::Between;
+use crate::scenario::{BridgeSpec, BridgeWay, ScenarioError};
+use haltere_mqtt::{BridgeTopic, ClientConfig, Direction, QoS, Streams};
+use haltere_net::{Span, Time};
+use haltere_transport::Role;
+
+/// How long after a loss a bridge connects again: mosquitto's `restart_timeout` begins with 5 s.
+const RECONNECT: Span = Span::from_secs(5);
+
+/// Gives all bridges of a scenario to their brokers. Each connects to its slot.
+///
+/// # Errors
+/// If a contender cannot be configured.
+pub(super) fn join(
+    site: &Site<'_>,
+    between: Vec<Between>,
+    slots: impl Iterator<Item = Slot>,
+    brokers: &mut Brokers,
+) -> Result<(), ScenarioError> {
+    let specs = site.scenario.brokers.iter().enumerate();
+    let specs = specs.flat_map(|(i, broker)| broker.bridges.iter().enumerate().map(move |(k, spec)| (i, k, spec)));
+    for (n, (((i, k, spec), between), slot)) in specs.zip(between).zip(slots).enumerate() {
+        let wrong = |message| ScenarioError { path: format!("brokers[{i}].bridges[{k}].contender"), message };
+        let subject = spec.contender.at(site.fidelity).map_err(wrong)?;
+        let kit = Kit::new(site, format!("bridge {n}"), (&spec.contender, subject), between.mtu, Time::ZERO);
+        one(n, spec, &between, (kit.map_err(wrong)?, slot), brokers).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// Gives bridge number `n` to its brokers.
+fn one(
+    n: usize,
+    spec: &BridgeSpec,
+    between: &Between,
+    (kit, slot): (Kit, Slot),
+    brokers: &mut Brokers,
+) -> Result<(), String> {
+    let framing = brokers.framing(spec.tls, &spec.contender);
+    brokers.listen(between.to, (&kit, slot), &framing, Streams::One)?;
+    let config = ClientConfig {
+        client_id: format!("bridge {n}").as_str().into(),
+        ..common((spec.version, spec.session, spec.keep_alive), framing.streams)
+    };
+    let topics = spec.topics.iter().map(|topic| BridgeTopic {
+        filter: topic.filter().into(),
+        direction: match topic.direction {
+            BridgeWay::Out => Direction::Out,
+            BridgeWay::In => Direction::In,
+            BridgeWay::Both => Direction::Both,
+        },
+        // Another number was refused.
+        qos: QoS::of(topic.qos).unwrap_or_default(),
+    });
+    let reconnect = spec.reconnect.map_or(RECONNECT, |q| q.0);
+    let maker = Maker::new(kit, Role::Client)?;
+    let home = brokers.at(between.from);
+    home.ports.0.insert(slot.port(), (maker, 0));
+    home.process.add_bridge(config, &topics.collect::<Vec<_>>(), slot.at(between.address), &framing, reconnect);
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Flows: a client that fetches and a server that answers, or the processes of [`mqtt`](super::mqtt).
+
+use super::Site;
+use super::mqtt::{Brokers, Delivery};
+use super::roster::{Ends, Owner, Roster, Slot};
+use super::talk::Talk;
+use super::transports::{Kit, Maker};
+use crate::contender::{Contender, Transport};
+use crate::fidelity::{Fidelity, Subject};
+use crate::network::{FlowPath, Way};
+use crate::scenario::{self, Flow, RadioKind, ScenarioError};
+use crate::world::Spawn;
+use haltere_net::{FlowKey, Time};
+use haltere_transport::Role;
+
+/// A flow of a run.
+pub(crate) struct FlowPart {
+    /// Its number.
+    pub number: usize,
+    pub spec: Flow,
+    pub ends: Ends,
+    /// When the client connects.
+    pub start: Time,
+    /// The client's packets on the first path of the first connection.
+    pub key: FlowKey,
+    /// The contenders in its shadow.
+    pub shadows: Vec<Contender>,
+    /// With MQTT: the way of its messages.
+    pub delivery: Option<Delivery>,
+}
+
+/// The implementation that runs flow `i`.
+pub(super) fn subject(
+    fidelity: Fidelity,
+    i: usize,
+    flow: &Flow,
+    contender: &Contender,
+) -> Result<Subject, ScenarioError> {
+    let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
+    let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
+    for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
+        if given && !matches!(subject, Subject::Model(_)) {
+            let message = "production stacks keep their addresses here: leave it out, or run the model";
+            return Err(error(field, message.into()));
+        }
+    }
+    if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
+        let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
+        return Err(error("ack", message.into()));
+    }
+    Ok(subject)
+}
+
+/// A process whose connections have these paths.
+pub(super) fn on_paths(ways: &[Way], spawn: Spawn) -> Spawn {
+    Spawn {
+        paths: ways.iter().map(|way| (way.client, way.server)).collect(),
+        backups: ways.iter().map(|way| way.backup).collect(),
+        ..spawn
+    }
+}
+
+/// The paths that the connections of a contender may have, of those that there are.
+pub(super) fn usable_paths(contender: &Contender, ways: &[Way]) -> u8 {
+    if contender.transport.is_multipath() { u8::try_from(ways.len()).unwrap_or(u8::MAX) } else { 1 }
+}
+
+/// The DiffServ codepoint of a flow's packets.
+pub(super) fn class(flow: &Flow) -> u8 {
+    flow.tos.unwrap_or(0) >> 2
+}
+
+/// The transports between client and server of flow `i`.
+fn kit(site: &Site<'_>, i: usize, flow: &Flow, path: &FlowPath, shadows: &[Contender]) -> Result<Kit, ScenarioError> {
+    let contender = &path.contender;
+    let subject = subject(site.fidelity, i, flow, contender)?;
+    if !matches!(subject, Subject::Model(_))
+        && contender.transport == Transport::Mpquic
+        && path.ways.iter().any(|way| way.backup)
+    {
+        let message = "production stacks have no paths in reserve: leave backup out of the paths, or run the model";
+        return Err(wrong(i, message.into()));
+    }
+    let kit = Kit::new(site, format!("flow {i}"), (contender, subject), path.first().mtu, path.start)
+        .map_err(|message| wrong(i, message))?;
+    Ok(Kit {
+        ack: flow.ack,
+        rtts: flow.mqtt.is_none(),
+        moves: flow.migrate.is_some(),
+        paths: usable_paths(contender, &path.ways),
+        shadows: shadows.to_vec(),
+        log: site.files.and_then(|files| Some((files.qlog.clone()?, i as u32))),
+        ..kit
+    })
+}
+
+impl FlowPart {
+    /// Spawns the processes of flow `number`. Its client connects to the first slot. With MQTT, publishers do, and the subscriber
+    /// connects to the second.
+    ///
+    /// # Errors
+    /// If a contender cannot be configured.
+    pub(super) fn spawn(
+        site: &Site<'_>,
+        (number, mut path): (usize, FlowPath),
+        slots: [Slot; 2],
+        shadows: Vec<Contender>,
+        (brokers, roster): (&mut Brokers, &mut Roster),
+    ) -> Result<FlowPart, ScenarioError> {
+        let flow = &site.scenario.flows[number];
+        let kit = kit(site, number, flow, &path, &shadows)?;
+        let Way { client, server, .. } = *path.first();
+        let key = FlowKey { source: client, destination: server, connection: slots[0].connection() };
+        let start = path.start;
+        let (spawns, delivery) = match (&flow.mqtt, path.delivery.take()) {
+            (Some(mqtt), Some(to)) => {
+                let delivery = Delivery::new(site, number, &path, slots[0]);
+                (brokers.flow(site, (number, mqtt), (kit, path, to), slots)?, Some(delivery))
+            }
+            _ => (fetch(flow, &kit, path, slots[0]).map_err(|message| wrong(number, message))?, None),
+        };
+        let ends = roster.pair(Owner::Flow, number, spawns);
+        Ok(FlowPart { number, spec: flow.clone(), ends, start, key, shadows, delivery })
+    }
+}
+
+/// The processes of a flow without MQTT: one that fetches, and one that answers.
+fn fetch(flow: &Flow, kit: &Kit, path: FlowPath, slot: Slot) -> Result<[Spawn; 2], String> {
+    // Upwards, the process that sends is on the client's host.
+    let up = flow.direction == scenario::Way::Up;
+    let radio = |there: bool| flow.radio.filter(|_| there).map(RadioKind::model);
+    let talk = Talk::of(flow, &kit.contender);
+    let maker = |role| Maker::new(kit.clone(), role).map(Box::new);
+    let application = talk.client(slot.at(path.first().server));
+    let client = Spawn {
+        connection: Some(slot.connection()),
+        class: class(flow),
+        radio: radio(!up),
+        ..Spawn::client(path.client, application, maker(Role::Client)?, path.start)
+    };
+    let server = Spawn {
+        class: class(flow),
+        radio: radio(up),
+        ..Spawn::server(path.server, talk.server(), maker(Role::Server)?, vec![slot.port()])
+    };
+    Ok([Spawn { moves: path.moves, ..on_paths(&path.ways, client) }, server])
+}
+
+/// An error in the contender of flow `i`.
+pub(super) fn wrong(i: usize, message: String) -> ScenarioError {
+    ScenarioError { path: format!("flows[{i}].contender"), message }
+}

@@ -1,0 +1,74 @@
+"""The fidelities of real Linux: a rig of namespaces, real programs in them."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from haltere.fidelity.venue import Description, Venue
+
+if TYPE_CHECKING:
+    from haltere.executor import Executor
+
+BATCH_S = 30.0
+"""Length of a cluster's batches, each of which begins with the start of a kernel."""
+
+
+class Linux(Venue):
+    """A user-mode Linux."""
+
+    description = Description(
+        name="linux",
+        summary="a real kernel and programs, virtual time",
+        simulated=False,
+        virtual=True,
+        batch_s=BATCH_S,
+    )
+
+    def check(self, scenario_json: str) -> None:
+        """Refuse what the kernel was built without, and what no program does."""
+        from haltere.rig import check  # noqa: PLC0415 (pyroute2 is slow to load)
+
+        check.check(scenario_json, check.user_mode())
+
+    def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:
+        """Return kernels, one a worker."""
+        from haltere.rig.executor import linux  # noqa: PLC0415 (help loads nothing heavy)
+
+        return linux(workers, extra)
+
+    @cache  # noqa: B019 (there is one such object)
+    def about(self) -> dict[str, Any]:
+        """Return the kernel's name, version, timer frequency and configuration."""
+        from haltere.rig import kernel  # noqa: PLC0415 (help loads nothing heavy)
+
+        return dict(kernel.find().about())
+
+
+class Testbed(Venue):
+    """The kernel of this machine."""
+
+    description = Description(
+        name="testbed",
+        summary="this machine's kernel, on the wall clock",
+        simulated=False,
+        virtual=False,
+        batch_s=BATCH_S,
+    )
+
+    def check(self, scenario_json: str) -> None:
+        """Refuse what the machine's kernel lacks, and what no program does."""
+        from haltere.rig import check  # noqa: PLC0415 (pyroute2 is slow to load)
+
+        check.check(scenario_json, check.this_machine())
+
+    def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:
+        """Return an agent on this machine."""
+        from haltere.rig.executor import testbed  # noqa: PLC0415 (help loads nothing heavy)
+
+        return testbed(workers, extra)
+
+    def about(self) -> dict[str, Any]:
+        """Return the kernel's release."""
+        return {"name": os.uname().release, "version": os.uname().release}
