@@ -73,7 +73,7 @@ impl Net {
         Net { links: links.to_vec(), flows: flows.iter().enumerate().map(subflow).collect(), dice }
     }
 
-    /// What all windows have on a link, packets.
+    /// The sum of all windows on a link, packets.
     fn load(&self, link: usize) -> f64 {
         let on = self.flows.iter().filter(|flow| flow.link == link);
         on.map(|flow| flow.cc.window() as f64 / MSS as f64).sum()
