@@ -114,9 +114,9 @@ fn capture(pair: &Pair, flow: &Value, more: &Value) -> Capture {
         }],
         "links": [
             { "link": "wire", "direction": "down", "rate_bps": 1_000_000_000_000u64,
-              "offered": { "tap": 0, "way": "outgoing" }, "arrived": { "tap": 1, "way": "incoming" } },
+              "offered": { "tap": 0, "heading": "outgoing" }, "arrived": { "tap": 1, "heading": "incoming" } },
             { "link": "wire", "direction": "up",
-              "offered": [{ "tap": 1, "way": "outgoing" }], "arrived": [{ "tap": 0, "way": "incoming" }] },
+              "offered": [{ "tap": 1, "heading": "outgoing" }], "arrived": [{ "tap": 0, "heading": "incoming" }] },
         ],
     });
     for (key, value) in more.as_object().expect("an object") {

@@ -48,10 +48,10 @@ pub struct Frame {
 }
 
 /// One direction of an emulated link.
-pub struct Lane {
+pub struct Leg {
     /// The link's name.
     pub name: String,
-    /// Which direction.
+    /// Its direction.
     pub direction: Direction,
     /// The link itself, or an interface with a ring.
     pub link: AnyElement<Frame>,
@@ -70,9 +70,9 @@ struct Run {
     ecn: Ecn,
 }
 
-/// Links and the state of their loop. Link `l` has ports `2 l` and `2 l + 1`; lane `n` reads at port `n`.
+/// Links and the state of their loop. Link `l` has ports `2 l` and `2 l + 1`; leg `n` reads at port `n`.
 pub struct Engine {
-    lanes: Vec<Lane>,
+    legs: Vec<Leg>,
     coalesce: bool,
     packets: u64,
     /// Units that this round has read, each with the number of its port.
@@ -83,34 +83,34 @@ impl Engine {
     /// The links of a specification, nothing on them.
     pub fn new(spec: &EmulatorSpec) -> Engine {
         let streams = Streams::new(spec.seed, spec.replication);
-        let mut lanes = Vec::new();
+        let mut legs = Vec::new();
         for link in &spec.links {
             for (direction, config) in [(Direction::Down, &link.down), (Direction::Up, &link.up)] {
                 // The names that the simulator gives its streams.
                 let name = format!("{}/{}", link.name, direction.name());
-                lanes.push(Lane {
+                legs.push(Leg {
                     name: link.name.clone(),
                     direction,
                     link: AnyElement::of(config, &name, &streams, Crediting::Off),
                     lateness: Lateness::default(),
-                    to: lanes.len() ^ 1,
+                    to: legs.len() ^ 1,
                     behind: false,
                 });
             }
         }
         let Manner { coalesce, .. } = spec.manner();
-        Engine { lanes, coalesce, packets: 0, read: Vec::new() }
+        Engine { legs, coalesce, packets: 0, read: Vec::new() }
     }
 
-    /// Its lanes.
-    pub fn lanes(&self) -> &[Lane] {
-        &self.lanes
+    /// Its legs.
+    pub fn legs(&self) -> &[Leg] {
+        &self.legs
     }
 
-    /// The time-weighted content of each lane's link until `now`.
+    /// The time-weighted content of each leg's link until `now`.
     pub fn held(&mut self, now: Time) -> Vec<Option<Held>> {
         let mut cx = Cx::new(now, ComponentId(0));
-        self.lanes.iter_mut().map(|lane| lane.link.held(now, &mut cx)).collect()
+        self.legs.iter_mut().map(|leg| leg.link.held(now, &mut cx)).collect()
     }
 
     /// Packets handed on.
@@ -121,13 +121,13 @@ impl Engine {
     /// One round: read what waits, hand on what is due, and sleep if neither left anything to do.
     pub fn turn(&mut self, io: &mut impl Io) -> bool {
         let mut busy = false;
-        for port in 0..self.lanes.len() {
+        for port in 0..self.legs.len() {
             busy |= self.read(port, io);
         }
         let now = io.now();
         self.offer_all(now);
-        for lane in 0..self.lanes.len() {
-            busy |= self.deliver(lane, now, io);
+        for leg in 0..self.legs.len() {
+            busy |= self.deliver(leg, now, io);
         }
         let next = self.next_wake();
         if busy || next <= now { io.wait(Time::ZERO) } else { io.wait(next) }
@@ -137,10 +137,10 @@ impl Engine {
     /// would depend on how soon this thread learns of the end. What is under way stays on its link.
     pub fn finish(&mut self, io: &mut impl Io) {
         for _ in 0..LAST_ROUNDS {
-            let more = (0..self.lanes.len()).fold(false, |more, port| self.read(port, io) | more);
+            let more = (0..self.legs.len()).fold(false, |more, port| self.read(port, io) | more);
             let now = io.now();
             self.offer_all(now);
-            let due = (0..self.lanes.len()).fold(false, |due, lane| self.deliver(lane, now, io) | due);
+            let due = (0..self.legs.len()).fold(false, |due, leg| self.deliver(leg, now, io) | due);
             if !more && !due {
                 break;
             }
@@ -149,13 +149,13 @@ impl Engine {
 
     /// When the next packet departs.
     pub fn next_wake(&self) -> Time {
-        self.lanes.iter().map(|lane| lane.link.next_wake()).min().unwrap_or(Time::NEVER)
+        self.legs.iter().map(|leg| leg.link.next_wake()).min().unwrap_or(Time::NEVER)
     }
 
-    /// Reads what waits at a port, unless packets of its lane are overdue, which reading would delay further. Returns
+    /// Reads what waits at a port, unless packets of its leg are overdue, which reading would delay further. Returns
     /// whether there may be more.
     fn read(&mut self, port: usize, io: &mut impl Io) -> bool {
-        if self.lanes[port].behind {
+        if self.legs[port].behind {
             return true;
         }
         for _ in 0..READS {
@@ -185,13 +185,13 @@ impl Engine {
                 p.ecn = ecn;
                 p.class = class;
             });
-            self.lanes[port].link.offer(Port(0), packet, &mut cx);
+            self.legs[port].link.offer(Port(0), packet, &mut cx);
         }
     }
 
-    /// Hands on the packets that are due on a lane; returns whether there may be more.
-    fn deliver(&mut self, lane: usize, now: Time, io: &mut impl Io) -> bool {
-        let lane = &mut self.lanes[lane];
+    /// Hands on the packets that are due on a leg; returns whether there may be more.
+    fn deliver(&mut self, leg: usize, now: Time, io: &mut impl Io) -> bool {
+        let leg = &mut self.legs[leg];
         let mut cx = Cx::new(now, ComponentId(0));
         let mut run: Option<Run> = None;
         let mut runs = 0;
@@ -199,8 +199,8 @@ impl Engine {
             if runs == WRITES {
                 break true;
             }
-            let Some((at, packet)) = lane.link.poll(now, &mut cx) else { break false };
-            lane.lateness.record(now.since(at));
+            let Some((at, packet)) = leg.link.poll(now, &mut cx) else { break false };
+            leg.lateness.record(now.since(at));
             self.packets += 1;
             let packet = packet.into_contents();
             let Frame { unit, piece } = packet.body;
@@ -209,16 +209,16 @@ impl Engine {
                 _ => {
                     let next = Run { unit, pieces: piece..piece + 1, ecn: packet.ecn };
                     if let Some(r) = run.replace(next) {
-                        io.send(lane.to, &r.unit, r.pieces, r.ecn);
+                        io.send(leg.to, &r.unit, r.pieces, r.ecn);
                         runs += 1;
                     }
                 }
             }
         };
         if let Some(r) = run {
-            io.send(lane.to, &r.unit, r.pieces, r.ecn);
+            io.send(leg.to, &r.unit, r.pieces, r.ecn);
         }
-        lane.behind = more;
+        leg.behind = more;
         more
     }
 }

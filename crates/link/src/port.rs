@@ -25,7 +25,7 @@ const TIMER: u64 = u64::MAX - 1;
 /// The longest a super-packet gets, with its `virtio_net_hdr`.
 const LONGEST: usize = VNET + 65_535;
 
-struct Port {
+struct Device {
     tun: File,
     /// Whether something may wait to be read.
     ready: bool,
@@ -33,7 +33,7 @@ struct Port {
 
 /// The kernel's side of the engine.
 pub(crate) struct Kernel {
-    ports: Vec<Port>,
+    ports: Vec<Device>,
     epoll: Epoll,
     timer: TimerFd,
     /// When the timer expires, if it is set.
@@ -58,7 +58,7 @@ impl Kernel {
         let mut ports = Vec::new();
         for tun in tuns {
             epoll.add(&tun.file, EpollEvent::new(EpollFlags::EPOLLIN, ports.len() as u64))?;
-            ports.push(Port { tun: tun.file, ready: true });
+            ports.push(Device { tun: tun.file, ready: true });
         }
         Ok(Kernel {
             ports,

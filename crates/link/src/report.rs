@@ -72,7 +72,7 @@ pub struct LatenessSummary {
 
 /// One direction of a link.
 #[derive(Clone, Debug, Serialize)]
-pub struct LaneReport {
+pub struct LegReport {
     /// The simulator's counters.
     #[serde(flatten)]
     pub counters: LinkResult,
@@ -128,7 +128,7 @@ pub struct Report {
     /// The system calls.
     pub calls: Calls,
     /// The directions of links.
-    pub links: Vec<LaneReport>,
+    pub links: Vec<LegReport>,
 }
 
 impl Report {
@@ -136,14 +136,14 @@ impl Report {
     pub fn new(engine: &mut Engine, thread: Thread) -> Report {
         let mut all = Lateness::default();
         let held = engine.held(Time::ZERO + thread.elapsed);
-        let links = engine.lanes().iter().zip(held).map(|(lane, held)| {
+        let links = engine.legs().iter().zip(held).map(|(leg, held)| {
             let occupancy = held.map(|held| OccupancyResult::new(Held::default(), held, thread.elapsed));
-            all.add(&lane.lateness);
-            LaneReport {
-                counters: LinkResult::new(&lane.name, lane.direction, lane.link.counters())
-                    .with_stages(lane.link.stages())
+            all.add(&leg.lateness);
+            LegReport {
+                counters: LinkResult::new(&leg.name, leg.direction, leg.link.counters())
+                    .with_stages(leg.link.stages())
                     .with_occupancy(occupancy),
-                lateness_s: lane.lateness.summary(),
+                lateness_s: leg.lateness.summary(),
             }
         });
         let links = links.collect();

@@ -164,8 +164,8 @@ proptest! {
         for ((at, _), (due, _)) in world.sent.iter().zip(&expected) {
             prop_assert!(at >= due, "handed on at {at}, due only at {due}");
         }
-        let lane = &engine.lanes()[0];
-        prop_assert!(lane.link.conserves() && lane.link.inside() == 0);
+        let leg = &engine.legs()[0];
+        prop_assert!(leg.link.conserves() && leg.link.inside() == 0);
     }
 }
 
@@ -204,9 +204,9 @@ fn packets_sent_before_the_end_count() {
     let arrivals = (0..100).map(|n| (0, packet(n, 100))).collect();
     let mut world = Virtual { now: 0, arrivals, wakes: VecDeque::new(), pending: vec![], read: vec![], sent: vec![] };
     engine.turn(&mut world);
-    assert!(engine.lanes()[0].link.counters().offered < 100);
+    assert!(engine.legs()[0].link.counters().offered < 100);
     engine.finish(&mut world);
-    assert_eq!(engine.lanes()[0].link.counters().offered, 100);
+    assert_eq!(engine.legs()[0].link.counters().offered, 100);
     let kept: Vec<usize> = world.sent.iter().map(|(_, bytes)| number(bytes)).collect();
     let expected: Vec<usize> = simulated(&config, &[(0, 100); 100]).iter().map(|e| e.1).collect();
     assert_eq!(kept, expected);

@@ -12,12 +12,12 @@ use std::path::Path;
 pub struct Fetched {
     /// `CLOCK_MONOTONIC` just before connecting, nanoseconds.
     pub started_ns: u64,
-    /// Until TLS had finished and requests could be sent.
+    /// Time until TLS had finished and requests could be sent.
     pub handshake_s: Option<f64>,
-    /// Until the first head of an answer, as programs and the model count it: a body's first TLS record of 16 KiB may be
+    /// Time until the first head of an answer, as programs and the model count it: a body's first TLS record of 16 KiB may be
     /// more than the first window takes.
     pub first_byte_s: Option<f64>,
-    /// Until the last byte of all bodies.
+    /// Time until the last byte of all bodies.
     pub completion_s: Option<f64>,
     /// Bytes of all bodies.
     pub bytes: u64,

@@ -59,7 +59,7 @@ mod kind {
 /// Kind and length (RFC 8446 section 4), then the length of the transport parameters.
 const HEAD: usize = 4 + 2;
 
-/// Which keys the stack has from now on.
+/// The keys that the stack has from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
     Handshake,

@@ -33,7 +33,7 @@ pub enum Next {
 /// Bytes that were read of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Read {
-    /// Which.
+    /// Its number.
     pub stream: u64,
     /// So many bytes more.
     pub bytes: u64,

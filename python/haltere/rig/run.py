@@ -102,7 +102,7 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
 
 
 def _count_queues(rig: Rig, links: list[Json]) -> None:
-    """Add to what the taps saw of links what queue disciplines have counted: marks, drops, and which were early ones.
+    """Add the counters of queue disciplines to the results of links: marks, drops, and which drops were early.
 
     A tap sees packets that did not come out, but not why, nor whether they are still inside: a fair queue gives out
     younger packets of other flows first, and of a full queue nothing comes after its last drops.
@@ -114,7 +114,7 @@ def _count_queues(rig: Rig, links: list[Json]) -> None:
 
 
 def with_counts(link: Json, counted: Counts) -> Json:
-    """Return what changes in a link's results by what its queue discipline has counted.
+    """Return the fields of a link's results that its queue discipline's counters change.
 
     The counters are read a little later than the taps, so that drops are at most what did not come out.
     """
@@ -265,6 +265,6 @@ def _capture_spec(rig: Rig) -> Json:
         spec: Json = {"link": link.name, "direction": way, "rate_bps": direction.rate_bps}
         spec["delay_ns"] = 0 if places.departed else direction.delay_ns
         for name, place in (("offered", places.offered), ("departed", places.departed), ("arrived", places.arrived)):
-            spec[name] = None if place is None else {"tap": tap(place[0]), "way": place[1]}
+            spec[name] = None if place is None else {"tap": tap(place[0]), "heading": place[1]}
         links.append(spec)
     return {"taps": taps, "flows": flows, "links": links, "epoch_ns": None, "pcap": None}

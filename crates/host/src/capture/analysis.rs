@@ -4,7 +4,7 @@
 //! read at different times.
 
 use super::spec::{
-    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, LinkAnswer, LinkSpec, Point, Points, Spec, Transport, Way,
+    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, Heading, LinkAnswer, LinkSpec, Point, Points, Spec, Transport,
 };
 use crate::error::HostError;
 use crate::meters::{self, ClientMeter, Event, Known, Packet, Protocol, ServerMeter};
@@ -39,7 +39,7 @@ impl Analysis {
         let mut events: Vec<[Option<Vec<Event>>; 2]> = spec.taps.iter().map(|_| [None, None]).collect();
         for link in &spec.links {
             for point in points(link) {
-                events[point.tap][point.way as usize].get_or_insert_default();
+                events[point.tap][point.heading as usize].get_or_insert_default();
             }
         }
         let client = |flow: &FlowSpec| ClientMeter::measuring_after(Span::from_nanos(flow.measure_after_ns));
@@ -55,8 +55,8 @@ impl Analysis {
     pub(super) fn take(&mut self, tap: usize, outgoing: bool, at: Time, bytes: &[u8]) {
         self.records += 1;
         let Some(packet) = meters::parse(at, bytes) else { return };
-        let way = if outgoing { Way::Outgoing } else { Way::Incoming };
-        if let Some(Some(events)) = self.events.get_mut(tap).map(|ways| &mut ways[way as usize]) {
+        let heading = if outgoing { Heading::Outgoing } else { Heading::Incoming };
+        if let Some(Some(events)) = self.events.get_mut(tap).map(|ways| &mut ways[heading as usize]) {
             let (identity, length, destination) = (packet.identity, packet.length, *packet.destination.ip());
             events.push(Event { at, identity, length, destination });
         }
@@ -105,7 +105,7 @@ impl Analysis {
     }
 
     fn events_at(&self, points: &Points, link: &LinkSpec) -> Vec<Event> {
-        let lists = points.all().iter().filter_map(|p| self.events[p.tap][p.way as usize].as_ref());
+        let lists = points.all().iter().filter_map(|p| self.events[p.tap][p.heading as usize].as_ref());
         let counts = |e: &&Event| link.to.as_ref().is_none_or(|to| to.contains(&e.destination));
         let mut events: Vec<Event> = lists.flatten().filter(counts).copied().collect();
         // Each list is in order but for packets stamped by two processors at once.

@@ -144,9 +144,9 @@ pub struct LinkSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Points {
-    /// One.
+    /// One place.
     One(Point),
-    /// Several.
+    /// Several places.
     Several(Vec<Point>),
 }
 
@@ -165,14 +165,14 @@ impl Points {
 pub struct Point {
     /// Number of the tap.
     pub tap: usize,
-    /// Which packets there.
-    pub way: Way,
+    /// The direction of the packets there.
+    pub heading: Heading,
 }
 
 /// A direction at an interface, as its host sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum Heading {
     /// Received.
     Incoming,
     /// Sent.
@@ -212,11 +212,11 @@ pub struct FlowAnswer {
     pub completion_s: Option<f64>,
     /// Bytes that arrived from the server, IP headers included.
     pub wire_bytes: u64,
-    /// Of these, the ones in the measured time.
+    /// Bytes of the packets that arrived in the measured time.
     pub measured_wire_bytes: u64,
-    /// The packets they came in.
+    /// Packets that arrived from the server.
     pub received_packets: u64,
-    /// Of these, those with payload.
+    /// Packets with payload that arrived from the server.
     pub received_data_packets: u64,
     /// Bytes of payload that arrived, each counted once (TCP).
     pub payload_bytes: u64,
@@ -228,9 +228,9 @@ pub struct FlowAnswer {
     pub sent_packets: u64,
     /// The bytes of payload in them.
     pub sent_payload: u64,
-    /// Of the packets, retransmissions (TCP).
+    /// Packets that were retransmissions (TCP).
     pub retransmitted_packets: u64,
-    /// Of these, the ones of data that the client reported to have already (D-SACK).
+    /// Retransmissions of data that the client reported to have already (D-SACK).
     pub spurious_retransmissions: u64,
     /// Packets with payload of the server that had no option of MPTCP.
     pub plain_packets: u64,

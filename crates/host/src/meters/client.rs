@@ -9,11 +9,11 @@ use haltere_net::{Span, Time};
 pub struct ClientCounts {
     /// Packets from the server.
     pub received_packets: u64,
-    /// Of these, those with payload.
+    /// Packets from the server with payload.
     pub received_data_packets: u64,
-    /// Their bytes, IP headers included.
+    /// Bytes of all packets from the server, IP headers included.
     pub wire_bytes: u64,
-    /// Of these, the ones in the measured time.
+    /// Bytes of those packets that came in the measured time.
     pub measured_wire_bytes: u64,
     /// Bytes of payload, each counted once (TCP); including duplicates (UDP).
     pub payload_bytes: u64,

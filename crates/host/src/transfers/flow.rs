@@ -30,7 +30,7 @@ const READ: usize = 1 << 30;
 /// pacing off.
 const UNBOUNDED: u64 = u64::MAX - 1;
 
-/// Which descriptor of a flow has an event.
+/// A descriptor of a flow, to which an event belongs.
 #[derive(Clone, Copy)]
 pub(super) enum Turn {
     Listener,

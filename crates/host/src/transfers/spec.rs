@@ -32,9 +32,9 @@ pub struct Spec {
 pub struct FlowSpec {
     /// Its number.
     pub flow: u32,
-    /// Who sends.
+    /// The end that sends.
     pub server: ServerSpec,
-    /// Who receives.
+    /// The end that receives.
     pub client: ClientSpec,
     /// The congestion control of both ends, by the kernel's name.
     pub congestion: String,
@@ -128,9 +128,9 @@ pub struct FlowOutcome {
     pub start_s: f64,
     /// From connect(2) until the connection was established at the client.
     pub handshake_s: Option<f64>,
-    /// Until the first byte could be read.
+    /// From connect(2) until the first byte could be read.
     pub first_byte_s: Option<f64>,
-    /// Until the last byte was read.
+    /// From connect(2) until the last byte was read.
     pub completion_s: Option<f64>,
     /// Bytes read; of a flow without size, those since `measure_from_ns`.
     pub bytes: u64,
@@ -163,6 +163,6 @@ pub struct Series {
     pub unit: &'static str,
     /// Times, s.
     pub t_s: Vec<f64>,
-    /// Values.
+    /// The metric's values at these times.
     pub v: Vec<f64>,
 }

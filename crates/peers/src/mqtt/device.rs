@@ -1,7 +1,7 @@
 //! A client that connects again when its connection is lost: publisher or subscriber.
 
 use super::ledger::{Ledger, payload};
-use super::spec::{Schedule, Spec, Way};
+use super::spec::{Route, Schedule, Spec};
 use super::wire::{News, Order, Wire};
 use crate::timer::Alarm;
 use crate::{Error, clock};
@@ -81,7 +81,7 @@ impl Publisher {
 /// A client with its connection.
 pub struct Device {
     shared: Rc<Shared>,
-    way: Way,
+    route: Route,
     client: Client,
     role: Role,
     wire: Option<Wire>,
@@ -99,8 +99,8 @@ enum Turn {
 
 impl Device {
     /// A client that connects at `start`.
-    pub fn new(shared: &Rc<Shared>, client: Client, way: Way, role: Role, start: Time) -> Device {
-        Device { shared: shared.clone(), way, client, role, wire: None, again: start, since: start }
+    pub fn new(shared: &Rc<Shared>, client: Client, route: Route, role: Role, start: Time) -> Device {
+        Device { shared: shared.clone(), route, client, role, wire: None, again: start, since: start }
     }
 
     /// Goes on until it is dropped.
@@ -142,7 +142,7 @@ impl Device {
     fn go_on(&mut self, now: Time) {
         if self.again <= now {
             (self.again, self.since) = (Time::NEVER, now);
-            self.wire = Some(Wire::open(&self.way, &self.shared.tls, &self.shared.spec.name));
+            self.wire = Some(Wire::open(&self.route, &self.shared.tls, &self.shared.spec.name));
             if let Role::Publisher(publisher) = &mut self.role
                 && self.shared.spec.eager
             {

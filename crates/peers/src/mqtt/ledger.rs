@@ -1,4 +1,4 @@
-//! The fates of the messages of a flow.
+//! The messages of a flow, from their publishers to their subscriber.
 
 use crate::clock;
 use haltere_net::{Span, Time};
@@ -43,9 +43,9 @@ pub struct Seen {
     pub error: Option<String>,
 }
 
-/// A message.
+/// A message that was published.
 #[derive(Clone, Copy, Debug)]
-struct Fate {
+struct Published {
     published: Time,
     size: u64,
     delivered: bool,
@@ -55,7 +55,7 @@ struct Fate {
 #[derive(Debug)]
 pub struct Ledger {
     epoch: Time,
-    fates: Vec<Vec<Fate>>,
+    messages: Vec<Vec<Published>>,
     /// Publishers that have more to publish.
     open: usize,
     last: Time,
@@ -65,7 +65,7 @@ pub struct Ledger {
 impl Ledger {
     /// A ledger for so many publishers.
     pub fn new(epoch: Time, publishers: usize) -> Ledger {
-        Ledger { epoch, fates: vec![Vec::new(); publishers], open: publishers, last: epoch, seen: Seen::default() }
+        Ledger { epoch, messages: vec![Vec::new(); publishers], open: publishers, last: epoch, seen: Seen::default() }
     }
 
     fn ns(&self, at: Time) -> u64 {
@@ -79,11 +79,11 @@ impl Ledger {
 
     /// A publisher calls. Returns the message's number.
     pub fn publish(&mut self, publisher: usize, size: u64, now: Time) -> u32 {
-        let fates = &mut self.fates[publisher];
-        fates.push(Fate { published: now, size, delivered: false });
+        let messages = &mut self.messages[publisher];
+        messages.push(Published { published: now, size, delivered: false });
         self.seen.published += 1;
         self.last = self.last.max(now);
-        fates.len() as u32 - 1
+        messages.len() as u32 - 1
     }
 
     /// A publisher has nothing more to publish.
@@ -94,13 +94,13 @@ impl Ledger {
     /// The subscriber has a message.
     pub fn deliver(&mut self, payload: &[u8], now: Time) {
         let Some((publisher, number)) = marked(payload) else { return };
-        let fate = self.fates.get_mut(publisher).and_then(|fates| fates.get_mut(number));
-        let Some(fate) = fate else { return };
-        if std::mem::replace(&mut fate.delivered, true) {
+        let message = self.messages.get_mut(publisher).and_then(|messages| messages.get_mut(number));
+        let Some(message) = message else { return };
+        if std::mem::replace(&mut message.delivered, true) {
             self.seen.duplicated += 1;
             return;
         }
-        let (took, size) = (now.since(fate.published), fate.size);
+        let (took, size) = (now.since(message.published), message.size);
         self.last = self.last.max(now);
         let at = self.ns(now);
         self.seen.delivered += 1;

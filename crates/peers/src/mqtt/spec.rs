@@ -17,8 +17,8 @@ pub struct Spec {
     /// When the clients end at the latest.
     pub end_ns: u64,
     /// Publishers' connections, and the subscriber's.
-    pub publish: Way,
-    pub deliver: Way,
+    pub publish: Route,
+    pub deliver: Route,
     /// Certificate that is trusted, PEM, and the broker's name in its certificate.
     pub ca: PathBuf,
     pub name: String,
@@ -56,7 +56,7 @@ pub enum Carrier {
 /// Where a client stands, and how it gets to the broker.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
+pub struct Route {
     /// Path of the network namespace; the caller's if absent.
     pub netns: Option<String>,
     pub own: IpAddr,

@@ -1,7 +1,7 @@
 //! A connection to a broker: tasks that carry bytes between sockets and a client's state machine.
 
 use super::sealed;
-use super::spec::{Carrier, Way};
+use super::spec::{Carrier, Route};
 use crate::congestion::Congestion;
 use crate::{Error, args, timer, transport};
 use quinn::crypto::rustls::QuicClientConfig;
@@ -59,12 +59,12 @@ impl Drop for Wire {
 
 impl Wire {
     /// Begins to connect.
-    pub fn open(way: &Way, tls: &Arc<ClientConfig>, name: &str) -> Wire {
+    pub fn open(route: &Route, tls: &Arc<ClientConfig>, name: &str) -> Wire {
         let (orders, to_send) = unbounded_channel();
         let (tell, news) = unbounded_channel();
-        let (way, tls, name) = (way.clone(), tls.clone(), name.to_string());
+        let (route, tls, name) = (route.clone(), tls.clone(), name.to_string());
         let task = tokio::task::spawn_local(async move {
-            let ended = run(&way, tls, &name, to_send, &tell).await;
+            let ended = run(&route, tls, &name, to_send, &tell).await;
             // Nobody listens any more if the client has given it up.
             let _ = tell.send(News::Gone(ended.err().map_or_else(|| "closed".into(), |e| e.to_string())));
         });
@@ -73,33 +73,33 @@ impl Wire {
 }
 
 async fn run(
-    way: &Way,
+    route: &Route,
     tls: Arc<ClientConfig>,
     name: &str,
     orders: UnboundedReceiver<Order>,
     tell: &UnboundedSender<News>,
 ) -> Result<(), Error> {
-    let at = |e: &dyn std::fmt::Display| Error::new(way.broker, e);
-    match way.carrier {
+    let at = |e: &dyn std::fmt::Display| Error::new(route.broker, e);
+    match route.carrier {
         Carrier::Tcp => {
-            let (read, write) = connect(way).await?.into_split();
+            let (read, write) = connect(route).await?.into_split();
             carry(read, BufWriter::with_capacity(GATHERED, write), orders, tell).await
         }
         Carrier::Tls => {
             let name = ServerName::try_from(name.to_string()).map_err(|e| Error::new("name", e))?;
             let tls = ClientConnection::new(tls, name).map_err(|e| Error::new("TLS", e))?;
-            sealed::carry(connect(way).await?, tls, orders, tell).await
+            sealed::carry(connect(route).await?, tls, orders, tell).await
         }
         Carrier::Quic => {
             let crypto = QuicClientConfig::try_from(tls).map_err(|e| Error::new("TLS", e))?;
             let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-            config.transport_config(Arc::new(transport::alone(congestion(way)?.as_ref())?));
-            let own = SocketAddr::new(way.own, 0);
-            let socket = inside(way, || transport::socket(own))?;
+            config.transport_config(Arc::new(transport::alone(congestion(route)?.as_ref())?));
+            let own = SocketAddr::new(route.own, 0);
+            let socket = inside(route, || transport::socket(own))?;
             let runtime = timer::runtime(args::Timer::Precise);
             let endpoint =
                 Endpoint::new(EndpointConfig::default(), None, socket, runtime).map_err(|e| Error::new(own, e))?;
-            let connecting = endpoint.connect_with(config, way.broker, name).map_err(|e| at(&e))?;
+            let connecting = endpoint.connect_with(config, route.broker, name).map_err(|e| at(&e))?;
             let connection = connecting.await.map_err(|e| at(&format!("cannot be connected to: {e}")))?;
             let (write, read) = connection.open_bi().await.map_err(|e| at(&e))?;
             let carried = carry(read, write, orders, tell).await;
@@ -156,13 +156,13 @@ async fn carry(
     }
 }
 
-fn congestion(way: &Way) -> Result<Option<Congestion>, Error> {
-    way.congestion.as_deref().map(str::parse).transpose()
+fn congestion(route: &Route) -> Result<Option<Congestion>, Error> {
+    route.congestion.as_deref().map(str::parse).transpose()
 }
 
 /// Makes something in the network namespace of a client, and goes back.
-fn inside<T>(way: &Way, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let Some(path) = &way.netns else { return make() };
+fn inside<T>(route: &Route, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let Some(path) = &route.netns else { return make() };
     let enter = |path: &str| {
         let space = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
@@ -175,17 +175,17 @@ fn inside<T>(way: &Way, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Er
     made
 }
 
-async fn connect(way: &Way) -> Result<TcpStream, Error> {
-    let at = |e: std::io::Error| Error::new(way.broker, format!("cannot be connected to: {e}"));
-    let socket = inside(way, || {
-        let socket = Socket::new(Domain::for_address(way.broker), Type::STREAM.nonblocking(), Some(Protocol::TCP));
+async fn connect(route: &Route) -> Result<TcpStream, Error> {
+    let at = |e: std::io::Error| Error::new(route.broker, format!("cannot be connected to: {e}"));
+    let socket = inside(route, || {
+        let socket = Socket::new(Domain::for_address(route.broker), Type::STREAM.nonblocking(), Some(Protocol::TCP));
         let socket = socket.map_err(at)?;
-        if let Some(congestion) = congestion(way)? {
+        if let Some(congestion) = congestion(route)? {
             congestion.set(&socket)?;
         }
-        socket.bind(&SocketAddr::new(way.own, 0).into()).map_err(|e| Error::new(way.own, e))?;
-        socket.set_tcp_nodelay(!way.nagle).map_err(at)?;
+        socket.bind(&SocketAddr::new(route.own, 0).into()).map_err(|e| Error::new(route.own, e))?;
+        socket.set_tcp_nodelay(!route.nagle).map_err(at)?;
         Ok(socket)
     })?;
-    TcpSocket::from_std_stream(socket.into()).connect(way.broker).await.map_err(at)
+    TcpSocket::from_std_stream(socket.into()).connect(route.broker).await.map_err(at)
 }

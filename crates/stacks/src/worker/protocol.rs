@@ -207,7 +207,7 @@ choice! {
 record! {
     /// The commands to one end at one instant.
     Turn {
-        /// Which; numbers of the simulator's.
+        /// The number that the simulator has given the end.
         end: u32,
         /// Time of the run, ns.
         now: u64,

@@ -27,13 +27,14 @@ const AT_SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0,
 
 /// Length of the connection ids that an end gives itself, bytes, as in quiche's programs.
 const CONNECTION_ID: usize = q::MAX_CONN_ID_LEN;
-/// As quiche's programs have them; its library has 0, which forbids streams and never times out.
+/// Open streams and the idle timeout, as quiche's programs set them; its library has 0, which forbids streams and never times
+/// out.
 const STREAMS: u64 = 100;
 const IDLE_MILLIS: u64 = 30_000;
-/// The autotuned windows grow no further, bytes; beyond what is asked for at the start.
+/// The largest windows that autotuning gives, bytes, unless larger ones are asked for at the start.
 const MOST_STREAM_WINDOW: u64 = 16 << 20;
 const MOST_WINDOW: u64 = 24 << 20;
-/// Of the time for which a datagram may wait in the kernel, how much to sleep when more is to be waited for.
+/// The share to sleep of the time for which a datagram may wait in the kernel, when there is more to wait for.
 const SLEEP: f32 = 0.8;
 
 /// Bytes that quiche writes and the host takes.

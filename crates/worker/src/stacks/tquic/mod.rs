@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use t::{CongestionControlAlgorithm as Control, Connection, MultipathAlgorithm as Scheduler, PacketInfo};
 
 const NAME: &str = "haltere.test";
-/// As in tquic's programs.
+/// The idle timeout, as in tquic's programs.
 const IDLE_MILLIS: u64 = 30_000;
 /// tquic's default, which it does not tell: bidirectional streams that may be open at the same time.
 const STREAMS: u64 = 200;
