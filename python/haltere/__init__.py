@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from haltere import lazy
+
 if TYPE_CHECKING:
     from haltere.adhoc.comparison import compare
     from haltere.adhoc.conditions import Conditions, PathConditions
@@ -42,34 +44,25 @@ __all__ = [
     "trace",
 ]
 
-_HOMES = {
-    "Conditions": "haltere.adhoc.conditions",
-    "HaltereError": "haltere.errors",
-    "InputError": "haltere.errors",
-    "PathConditions": "haltere.adhoc.conditions",
-    "Results": "haltere.results",
-    "RunFailedError": "haltere.adhoc.single",
-    "RunResult": "haltere.adhoc.single",
-    "Scenario": "haltere.scenario",
-    "Study": "haltere.runner.study",
-    "Trace": "haltere.adhoc.single",
-    "compare": "haltere.adhoc.comparison",
-    "explain": "haltere.explanation",
-    "load": "haltere.results",
-    "run": "haltere.adhoc.single",
-    "trace": "haltere.adhoc.single",
-}
+_get, _names = lazy.names_of(
+    __name__,
+    {
+        "adhoc.comparison": ["compare"],
+        "adhoc.conditions": ["Conditions", "PathConditions"],
+        "adhoc.single": ["RunFailedError", "RunResult", "Trace", "run", "trace"],
+        "errors": ["HaltereError", "InputError"],
+        "explanation": ["explain"],
+        "results": ["Results", "load"],
+        "runner.study": ["Study"],
+        "scenario": ["Scenario"],
+    },
+    modules=["figures", "stats"],
+)
 
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        return import_module("haltere.core").VERSION
-    if name == "figures":
-        return import_module("haltere.figures")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'haltere' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return import_module("haltere.core").VERSION if name == "__version__" else _get(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return [*_names(), "__version__"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import report_tables as synthetic
+from haltere import claims
 from haltere.claims import Evidence, Outcome, all_of
 from haltere.claims.comparison import MissingDataError, compare
 from haltere.errors import InputError
@@ -19,7 +20,6 @@ from haltere.figures.overviews import Overview
 from haltere.figures.spec import Data
 from haltere.metrics import METRICS
 from haltere.metrics.tables import Tables
-from haltere.report import claims
 from haltere.stats import Interval, mean
 from report_tables import Levels, Truth
 

@@ -228,10 +228,10 @@ class Explanation:
     def figure(self, out: str | Path) -> None:
         """Draw the waterfall into a file (SVG, PDF or PNG by its ending)."""
         from haltere.explanation.page import waterfall  # noqa: PLC0415 (drawing is slow to load)
-        from haltere.figures.waterfall import draw  # noqa: PLC0415 (drawing is slow to load)
+        from haltere.figures import on_paper  # noqa: PLC0415 (drawing is slow to load)
 
         path = Path(out)
-        draw(waterfall(self), path.with_suffix(""), (path.suffix.removeprefix("."),))
+        on_paper.draw(waterfall(self), path.with_suffix(""), formats=(path.suffix.removeprefix("."),))
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the waterfall, a page and the numbers into a folder; the paths written."""

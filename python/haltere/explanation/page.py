@@ -12,7 +12,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from haltere import core
 from haltere.explanation.answer import Explanation, factor_text
 from haltere.explanation.equals import ABOUT
-from haltere.figures.waterfall import Step, Waterfall, draw, plain
+from haltere.figures import on_paper, on_screen
+from haltere.figures.parts import Figure
+from haltere.figures.waterfall import Step, plain
+from haltere.figures.waterfall import waterfall as drawn
 from haltere.when.contenders import transport_of
 
 STEM = "explanation"
@@ -20,7 +23,7 @@ WIDEST = 44
 """Labels of bars have so many letters at most; longer ones are the part's name alone."""
 
 
-def waterfall(found: Explanation) -> Waterfall:
+def waterfall(found: Explanation) -> Figure:
     """Return the waterfall of an explanation: its parts from the largest on, and those that change nothing left out."""
     ratio = found.measure.ratio
     level, steps = found.levels[0], []
@@ -37,30 +40,31 @@ def waterfall(found: Explanation) -> Waterfall:
         level = after
     unit = f" ({found.measure.unit})"
     label = found.measure.label[:1].upper() + found.measure.label[1:]
-    return Waterfall(
+    return drawn(
         found.conditions if len(found.conditions) < 70 else "",
         f"{label}{unit}{', logarithmic' if ratio else ''}",
         (found.a, found.levels[0]),
         (found.b, found.levels[1]),
         steps,
-        ratio,
+        log=ratio,
     )
 
 
 def write(found: Explanation, folder: Path) -> list[Path]:
     """Write the figure (SVG, PDF), the page (HTML) and the numbers (JSON) into a folder; the paths written."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = draw(waterfall(found), folder / STEM)
+    figure = waterfall(found)
+    written = on_paper.draw(figure, folder / STEM)
     page = folder / f"{STEM}.html"
-    page.write_text(html(found, (folder / f"{STEM}.svg").read_text(encoding="utf-8")), encoding="utf-8")
+    page.write_text(html(found, figure), encoding="utf-8")
     numbers = folder / f"{STEM}.json"
     numbers.write_text(json.dumps(found.data(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return [*written, page, numbers]
 
 
-def html(found: Explanation, svg: str) -> str:
+def html(found: Explanation, figure: Figure) -> str:
     """Return the page: the answer, the waterfall, the table, the pairs that interact, and what the numbers mean."""
-    return filled("explanation.html.j2", svg, found=found, about={**_summaries(found), **ABOUT})
+    return filled("explanation.html.j2", figure, found=found, about={**_summaries(found), **ABOUT})
 
 
 def _summaries(found: Explanation) -> dict[str, str]:
@@ -75,7 +79,7 @@ def _summaries(found: Explanation) -> dict[str, str]:
     return about
 
 
-def filled(template: str, svg: str, **values: object) -> str:
+def filled(template: str, figure: Figure, **values: object) -> str:
     """Return a page of this package with a figure and the style of reports in it."""
     templates = Environment(
         loader=PackageLoader("haltere.explanation"),
@@ -85,4 +89,4 @@ def filled(template: str, svg: str, **values: object) -> str:
         lstrip_blocks=True,
     )
     sheet = (files("haltere.report") / "templates" / "style.css").read_text(encoding="utf-8")
-    return templates.get_template(template).render(svg=svg[svg.index("<svg") :], style=sheet, **values)
+    return templates.get_template(template).render(figure=figure, svgs=on_screen.svgs(figure), style=sheet, **values)

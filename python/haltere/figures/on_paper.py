@@ -29,6 +29,7 @@ from haltere.figures.parts import (
     Panel,
     Rect,
     Series,
+    Text,
     apart,
     crowded,
     look_of,
@@ -37,8 +38,8 @@ from haltere.figures.parts import (
 from haltere.metrics.text import OPACITY
 
 _ACROSS = 3
-"""Panels that stand side by side at most; of maps two, of maps with broad cells one."""
-_BROAD = 70
+"""Panels that stand side by side at most, also of maps with narrow cells; of others two, with broad cells one."""
+_NARROW, _BROAD = 35, 70
 _LABEL = 0.062
 """Distance of two labels beside a plot, of its height."""
 _MANY = 400
@@ -58,7 +59,7 @@ def _grid(figure: Figure) -> tuple[int, int]:
     count = len(figure.panels)
     across = 1 if figure.stacked else _ACROSS
     if figure.cell:
-        across = 1 if figure.cell[0] > _BROAD else 2
+        across = 1 if figure.cell[0] > _BROAD else 2 if figure.cell[0] >= _NARROW else _ACROSS
     across = min(across, count)
     return math.ceil(count / across), across
 
@@ -72,6 +73,8 @@ def _size(figure: Figure) -> tuple[float, float]:
         broad = across > 1 or figure.cell[0] * abs(x.high - x.low) > 100 * style.COLUMN_IN
         high = abs(y.high - y.low) * figure.cell[1] / 140 + 0.62
         return style.PAGE_IN if broad else style.COLUMN_IN, down * high + 0.45
+    if y.listed:
+        return 1.35 * style.COLUMN_IN, 0.19 * abs(y.high - y.low) + 0.62
     if figure.stacked:
         return style.COLUMN_IN, 0.5 + 1.25 * down
     return style.PAGE_IN if across > 1 else style.COLUMN_IN, 0.45 + (2.15 if figure.wide else 1.9) * down
@@ -114,7 +117,7 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
         style.legend(canvas, [*keys(figure.legend), *notes], place=place, most=most)
     else:
         inside(grid[0][0], figure.panels[0])
-    if figure.stacked or len(figure.panels) == 1:
+    if figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed):
         grid[0][0].set_title(figure.title, loc="left", color=style.QUIET)
     elif figure.title:
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
@@ -155,6 +158,8 @@ def onto(panel: Panel, axes: Axes, *, cells: bool = False, columns: float = 1.0)
     if cells:
         axes.tick_params(length=0, labelsize=6)
         axes.spines[:].set_visible(False)
+    elif panel.y.listed:
+        axes.tick_params(axis="y", length=0, labelsize=6.5)
     elif panel.x.listed:
         axes.grid(visible=True, axis="y")
         axes.tick_params(axis="x", length=0)
@@ -165,8 +170,11 @@ def onto(panel: Panel, axes: Axes, *, cells: bool = False, columns: float = 1.0)
         axes.text(at, above, text, ha="center", va="bottom", fontsize=6, color=style.QUIET)
     if panel.x.groups and panel.title:
         axes.set_title(panel.title, loc="left", color=style.QUIET, pad=12)
+    # A character of a cell is about 0.65 of its size wide.
+    letters = max((len(text) for _, mark in panel.each() if isinstance(mark, Rect) for text in mark.text), default=1)
+    size = min(6.0, 72 * columns * style.COLUMN_IN / abs(panel.x.high - panel.x.low) / (0.65 * letters + 1))
     for series in panel.series:
-        _areas(axes, series)
+        _areas(axes, series, size)
     for series in panel.series:
         _lines_and_dots(axes, series)
     _labels(axes, panel)
@@ -187,7 +195,7 @@ def _set_axis(axes: Axes, axis: Axis, side: str, columns: float) -> None:
         style.slant(axes, [text for _, text in marked])
 
 
-def _areas(axes: Axes, series: Series) -> None:
+def _areas(axes: Axes, series: Series, size: float) -> None:
     colour = look_of(series.look).light
     for mark in series.marks:
         if isinstance(mark, Outline):
@@ -202,13 +210,16 @@ def _areas(axes: Axes, series: Series) -> None:
                     text,
                     ha="center",
                     va="center",
-                    fontsize=6,
+                    fontsize=size,
                     linespacing=1.1,
                     color=style.QUIET if mark.weight == "faint" else style.INK,
                     fontweight="bold" if mark.weight == "bold" else "normal",
                 )
         elif isinstance(mark, Box):
             _box(axes, mark, colour)
+        elif isinstance(mark, Text):
+            ink = style.QUIET if mark.weight == "faint" else style.INK
+            axes.text(mark.x, mark.y, f" {mark.text}", va="center", ha="left", fontsize=6.5, color=ink)
     rects = [mark for mark in series.marks if isinstance(mark, Rect)]
     if rects:
         cells = PolyCollection(

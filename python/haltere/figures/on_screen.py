@@ -24,6 +24,7 @@ from haltere.figures.parts import (
     Point,
     Rect,
     Series,
+    Text,
     apart,
     look_of,
     without_overlaps,
@@ -108,15 +109,18 @@ def _frame(figure: Figure, panel: Panel) -> _Frame:
         high = wide * (y.high - y.low) / (x.high - x.low)
         return _Frame(x, y, 0, 0, wide, high, wide, round(high), bare=True)
     if figure.cell:
-        widest = max((len(text) for _, text in x.names), default=0)
-        wide = abs(x.high - x.low) * max(figure.cell[0], min(120.0, _CHARACTER * widest + 8))
+        widest = _CHARACTER * max((len(text) for _, text in x.names), default=0) + 8
+        slant = widest > 2 * figure.cell[0]
+        wide = abs(x.high - x.low) * (figure.cell[0] if slant else max(figure.cell[0], widest))
         high = abs(y.high - y.low) * figure.cell[1]
-        left, top = 7 * longest + 10, 34.0 if x.groups else 16.0
-        return _Frame(x, y, left, top, wide, high, left + wide + 2, top + high + 4)
+        left, top = 7 * longest + 10, 12 + _SINE * widest if slant else 34.0 if x.groups else 16.0
+        return _Frame(x, y, left, top, wide, high, left + wide + (widest if slant else 2), top + high + 4, slant)
     margin, top, right, bottom = max(42.0, _CHARACTER * longest + 12), 10.0, 10.0, 40.0
     width, height = (480.0, 270.0) if figure.wide else (320.0, 220.0)
     if figure.wide:
         right = 30 + _CHARACTER * max((len(mark.label) for _, mark in panel.each() if isinstance(mark, Dot)), default=0)
+    if y.listed:
+        height = 18 * abs(y.high - y.low) + top + bottom
     wide = width - margin - right
     words = [len(text) for _, text in x.names]
     slant = x.listed and _CHARACTER * max(words, default=0) * len(words) > wide
@@ -130,7 +134,8 @@ def _axes(frame: _Frame) -> list[str]:
     parts = []
     for at, text in frame.y_axis.marked():
         y = frame.y(at)
-        parts.append(f'<line class="grid" x1="{left:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        if not frame.y_axis.listed:
+            parts.append(f'<line class="grid" x1="{left:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="tick" x="{left - 6:g}" y="{y + 3.5:.1f}" text-anchor="end">{escape(text)}</text>')
     marked = frame.x_axis.marked() if frame.slant else without_overlaps(frame.x_axis, frame.wide / _CHARACTER)
     for at, text in marked:
@@ -151,6 +156,11 @@ def _cell_names(frame: _Frame) -> list[str]:
         f'<text class="tick" x="{frame.left - 6:g}" y="{frame.y(at) + 3.5:.1f}" text-anchor="end">{escape(text)}</text>'
         for at, text in frame.y_axis.names
     ]
+    if frame.slant:
+        for at, text in frame.x_axis.names:
+            place = f"{frame.x(at):.1f} {frame.top - 6:.1f}"
+            rows.append(f'<text class="tick" transform="translate({place}) rotate(-35)">{escape(text)}</text>')
+        return rows
     above = ((frame.x_axis.groups, "label", 11), (frame.x_axis.names, "tick", frame.top - 6))
     return rows + [
         f'<text class="{kind}" x="{frame.x(at):.1f}" y="{y:g}" text-anchor="middle">{escape(text)}</text>'
@@ -180,10 +190,12 @@ def _mark(frame: _Frame, series: Series, mark: AnyMark) -> str:
         drawn = _box(frame, mark)
     elif isinstance(mark, Dot):
         drawn = _dot(frame, mark)
+    elif isinstance(mark, Text):
+        drawn = f'<text x="{frame.x(mark.x) + 5:.1f}" y="{frame.y(mark.y) + 4:.1f}">{escape(mark.text)}</text>'
     else:
         path = _path([(frame.x(x), frame.y(y)) for x, y in mark.points])
         drawn = f'<path class="fill" fill-opacity="{mark.strength:.2f}" d="{path}Z"/>'
-    weight = f" {mark.weight}" if isinstance(mark, Rect) and mark.weight != "plain" else ""
+    weight = f" {mark.weight}" if isinstance(mark, Rect | Text) and mark.weight != "plain" else ""
     answer = f"<title>{escape(mark.says)}</title>" if mark.value else ""
     kind = f"mark two{weight}" if mark.value else f"two{weight}"
     return f'<g class="{kind}" style="{colours(series.look)}">{answer}{drawn}</g>'

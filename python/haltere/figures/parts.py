@@ -27,13 +27,15 @@ class NotInResultsError(LookupError):
 _OWN = {
     "first": Look("first", "#0072B2", "#56B4E9", "", "o", "-"),
     "second": Look("second", "#D55E00", "#F0803C", "", "s", "--"),
-    "ink": Look("ink", "#1a1a1a", "#e8eaee", "", "^", "-"),
+    "ink": Look("ink", "#1a1a1a", "#e8eaee", "", "D", "-"),
+    "up": Look("up", "#b4533c", "#d3745c", "", "o", "-"),
+    "down": Look("down", "#2f6f9f", "#5b9bcb", "", "o", "-"),
     "land": Look("land", "#dfe1e5", "#343943", "", "", "-"),
 }
 
 
 def look_of(name: str) -> Look:
-    """How a series is drawn: `first`, `second`, `ink` and `land`, a contender, or `level 0` and so on for other levels.
+    """How a series is drawn: by one of `_OWN`, a contender, or `level 0` and so on for other levels.
 
     The first two are of Okabe and Ito, "Color Universal Design", 2008.
     """
@@ -195,7 +197,17 @@ class Dot(Mark):
     for what others published."""
 
 
-AnyMark = Line | Outline | Rect | Box | Dot
+@dataclass(frozen=True, slots=True)
+class Text(Mark):
+    """A text to the right of a place."""
+
+    x: float
+    y: float
+    text: str
+    weight: Literal["plain", "faint"] = "plain"
+
+
+AnyMark = Line | Outline | Rect | Box | Dot | Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,8 +195,3 @@ def is_contender(name: str) -> bool:
     """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
     base = _parts(name)[0].partition("@")[0]
     return "/" in name or base in _FAMILIES or name.partition("-")[0] in _CONGESTION
-
-
-def css_name(contender: str) -> str:
-    """A name for the contender that CSS accepts as part of a custom property: only letters, digits and hyphens."""
-    return "".join(c if c.isalnum() else "-" for c in contender)

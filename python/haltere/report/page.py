@@ -20,7 +20,6 @@ from haltere.explanation.page import waterfall
 from haltere.figures import kinds, on_paper, on_screen
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
-from haltere.figures.waterfall import draw
 from haltere.metrics import METRICS, quantities
 from haltere.report import constant, topology, treatments
 from haltere.report.otherwise import Otherwise, otherwise
@@ -141,8 +140,9 @@ def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
     """What `haltere explain --study` found for each claim, by the claim's name, if it is of these results."""
     shown: dict[str, list[Shown]] = {}
     for number, one in enumerate(asked.read(results.path, results.manifest), 1):
-        paths = draw(waterfall(one.explanation), folder / f"why-{number}")
-        because = _shown(one.explanation, (), paths)
+        figure = waterfall(one.explanation)
+        paths = on_paper.draw(figure, folder / f"why-{number}")
+        because = _shown(one.explanation, on_screen.svgs(figure), paths)
         for name in one.claims:
             shown.setdefault(name, []).append(because)
     return shown

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from haltere.stats.intervals import Interval
-from haltere.stats.paired import holm, paired, sign_flip
+from haltere.stats.pairs import holm, paired, sign_flip
 from haltere.stats.standing import ALIKE, Side, ratio_margins, side
 
 Values = Sequence[float | None]

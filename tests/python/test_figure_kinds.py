@@ -1,0 +1,174 @@
+"""Kinds of figures: one that is registered from outside, what Python's functions tell, and where drawings go."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+import report_tables as synthetic
+from haltere import Results, Study, figures, load
+from haltere.errors import InputError
+from haltere.figures import kinds
+from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Series, apart, without_overlaps
+from haltere.figures.samples import Part, factor_axis, listed_axis, number_axis, sample
+from haltere.figures.spec import Chart, Data, Description
+from haltere.report import build
+
+
+class Ranges(Chart):
+    """The least and the largest value along the factor `x`."""
+
+    description: ClassVar = Description("ranges", "range_of", "The range over runs.", section="Ranges")
+
+    x: str
+
+    def figure(self, data: Data) -> Figure:
+        """Compute what is drawn."""
+        whole = sample(data, self)
+        x, places = listed_axis(data.words.factor(self.x), self.x, whole.levels(self.x))
+        y = number_axis(whole.metric.axis, whole.frame["value"].to_list(), log=self.log)
+
+        def marks(part: Part) -> list[Mark]:
+            found: list[Mark] = []
+            for level, values in part.split(self.x, places):
+                low, high, at = min(values), max(values), part.beside(places[level])
+                found.append(Dot(at, high, y_ends=(low, high), place=part.at(level), value=f"{low:g} to {high:g}"))
+            return found
+
+        return whole.draw(x, y, marks)
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    figures.register(Ranges)
+    yield
+    kinds.KINDS.remove(Ranges)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("kinds")
+    synthetic.write(synthetic.make(synthetic.plausible()), folder)
+    return load(folder)
+
+
+FILE = """
+[[ranges]]
+name = "spread"
+experiment = "base"
+metric = "completion_time"
+x = "loss"
+series = "transport"
+"""
+
+
+def test_a_kind_from_outside_stands_in_files_reports_and_python(
+    results: Results, registered: None, tmp_path: Path
+) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "study.toml").write_text(synthetic.STUDY)
+    (study / "figures.toml").write_text(FILE)
+    page = build(results.path, study).read_text()
+    assert "<h3>Ranges</h3>" in page and 'id="figure-spread"' in page
+    assert (results.path / "figures" / "spread.pdf").exists()
+    (study / "figures.toml").write_text(FILE.replace('"loss"', '"los"'))
+    with pytest.raises(InputError, match=r"figures\.toml:6(.|\n)*has no factor 'los'"):
+        build(results.path, study)
+    drawn = figures.range_of(results, experiment="base", metric="completion_time", x="loss", series="transport")
+    assert len(drawn.rows()) == 6 and "range_of" in dir(figures)
+    with pytest.raises(ValueError, match="Ranges has this name already"):
+        figures.register(Ranges)
+
+
+def test_a_kind_that_is_not_registered_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "figures.toml").write_text(FILE)
+    with pytest.raises(InputError, match="ranges"):
+        kinds.read(tmp_path / "figures.toml")
+    with pytest.raises(AttributeError, match="range_of"):
+        _ = figures.range_of
+
+
+def test_functions_tell_their_fields() -> None:
+    for kind in kinds.KINDS:
+        function = getattr(figures, kind.description.function)
+        known = inspect.signature(function).parameters
+        fields = {name: field for name, field in kind.model_fields.items() if name not in ("name", "experiment")}
+        assert set(fields) <= set(known) and {"ax", "fig", "style", "experiment"} <= set(known)
+        for name, field in fields.items():
+            assert (known[name].default is inspect.Parameter.empty) == field.is_required()
+        assert kind.description.summary in (function.__doc__ or "")
+        assert kind.description.function in dir(figures)
+
+
+def test_every_kind_has_its_section_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
+    for kind in (one for one in kinds.KINDS if one.__module__.startswith("haltere.")):
+        assert f"[[{kind.description.list}]]" in page
+        assert f"`{kind.description.function}`" in page
+
+
+LINE = {"experiment": "base", "metric": "completion_time", "x": "loss", "series": "transport"}
+
+
+def test_figures_are_drawn_into_axes_and_figures_of_ones_own(results: Results) -> None:
+    with mpl.rc_context({"font.size": 21}):
+        axes = Canvas().subplots()
+        figures.line(results, ax=axes, **LINE)
+    assert axes.get_ylabel() == "Completion time (s)" and len(axes.lines) >= 2
+    assert axes.yaxis.label.get_fontsize() == 21, "the settings of Matplotlib are the user's"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["TCP", "QUIC"]
+    half, other = Canvas().subfigures(1, 2)
+    drawn = figures.line(results, panels="congestion", fig=half, **LINE)
+    assert len(half.axes) == len(drawn.figure.panels) == 2 and not other.axes
+    with pytest.raises(InputError, match="2 panels"):
+        figures.line(results, panels="congestion", ax=axes, **LINE)
+
+
+def test_the_ending_of_a_file_is_its_format(results: Results, tmp_path: Path) -> None:
+    drawn = figures.line(results, **LINE)
+    starts = {".svg": b"<?xml", ".pdf": b"%PDF", ".png": b"\x89PNG"}
+    for ending, start in starts.items():
+        (written,) = drawn.save(tmp_path / f"one{ending}")
+        assert written == tmp_path / f"one{ending}" and written.read_bytes().startswith(start)
+    assert [path.name for path in drawn.save(tmp_path / "run.v1")] == ["run.v1.svg", "run.v1.pdf"]
+    with pytest.raises(InputError, match=r"no such format(.|\n)*\.svg, \.pdf, \.png"):
+        drawn.save(tmp_path / "one.jpg")
+
+
+def test_names_on_an_axis_to_scale_do_not_overlap_and_lists_are_whole() -> None:
+    axis, _ = factor_axis("rate", "rate", ["1Mbit/s", "2Mbit/s", "19Mbit/s"])
+    assert [text for _, text in without_overlaps(axis)] == ["1 Mbit/s", "", "19 Mbit/s"]
+    listed, _ = listed_axis("rate", "rate", [f"{n}Mbit/s" for n in range(1, 9)])
+    assert listed.label == "rate (Mbit/s)" and [text for _, text in listed.names] == [str(n) for n in range(1, 9)]
+    assert listed_axis("rate", "rate", ["1Mbit/s", "2Mbit/s"])[0].label == "rate"
+
+
+def test_an_axis_may_run_backwards() -> None:
+    axis = Axis("", 2.5, -0.5)
+    assert [axis.place(value) for value in (2.5, 1.0, -0.5, 9.0, -9.0)] == [0.0, 0.5, 1.0, 0.0, 1.0]
+    assert apart([], 0.1) == [] and apart([0.5, 0.5], 0.2) == pytest.approx([0.4, 0.6])
+
+
+def test_a_legend_has_each_label_once_and_a_table_each_answer_once() -> None:
+    series = Series("first", "one", [Line([(0, 0), (1, 1)]), Dot(0, 0, place="here", value="0")])
+    panel = Panel(
+        "", Axis("x", 0, 1), Axis("y", 0, 1), [series, Series("ink", "", [Dot(0, 0, place="here", value="0")])]
+    )
+    figure = Figure("f", "", [panel, panel])
+    assert [one.label for one in figure.legend] == ["one"]
+    assert figure.rows() == [("here", "0")] and not figure.stacked
+
+
+def test_a_study_is_loaded_only_for_what_is_made_of_it(results: Results) -> None:
+    def study() -> Study:
+        raise AssertionError("no figure of these is made of a study")
+
+    chart = kinds.model().model_validate({"lines": [{"name": "a", **LINE}]}).of(Chart)[0]
+    assert chart.figure(Data(synthetic.make(synthetic.plausible()), study=study)).panels
