@@ -225,7 +225,7 @@ def _correlated(found: Evolution, one: Correlation) -> list[Evidence]:
 
 
 def _further(what: str, effect: Effect) -> list[Evidence]:
-    """The effect over the monitors of both periods, and with the monitors' mix made equal, where that can be said."""
+    """The same over the monitors of both periods, and with the monitors' mix made equal, where that can be said."""
     signed = effect.measure.compared == "difference"
     said = {"monitors of both periods": effect.paired, "monitors' mix made equal": effect.reweighted}
     return [remark(f"{what}, {how}", text(found, 2, signed=signed)) for how, found in said.items() if found is not None]

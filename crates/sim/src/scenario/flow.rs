@@ -116,7 +116,7 @@ pub struct Migrate {
 pub struct Rebind {
     /// When, from the start of the run.
     pub at: Quantity<Span>,
-    /// What is new (default port).
+    /// The part of the address that is new (default port).
     #[serde(default)]
     pub new: Renewed,
     /// The path whose packets are rebound, by its number in a multipath topology (default: the one that the client opened on, or
@@ -125,7 +125,7 @@ pub struct Rebind {
     pub path: Option<u32>,
 }
 
-/// What a rebinding changes.
+/// The part of an address that a rebinding changes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Renewed {

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 pub struct ScenarioError {
     /// The path of the field, such as `topology.bottleneck.rate` or `flows[0].contender`.
     pub path: String,
-    /// What was given and what would be right.
+    /// The value as given, and the value that would be right.
     pub message: String,
 }
 

@@ -136,8 +136,8 @@ def links(
 ) -> None:
     """List the links that a lake's clean traces show, or which came and went between two lakes.
 
-    What was not seen may be there: each change has the probability that it is chance, and each lake an estimate of how
-    many there are in all.
+    Nodes and links that were not seen may be there: each change has the probability that it is chance, and each lake an
+    estimate of how many there are in all.
 
     `haltere paths links lake/2006 --against lake/2011 --out changed.parquet`
     """
