@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 STUDY := studies/quic-dumbbell
 # With fewer than six replications no paired test can tell a difference from chance.
 DEMO_REPLICATIONS ?= 6
+# How long each fuzz target runs.
+FUZZ_SECONDS ?= 20
 DEMO_OUT := results/demo
 DEMO_PATHS := results/demo-paths
 FIXTURE := tests/data/paths
@@ -40,7 +42,7 @@ WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 WORKER_TQUIC_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-tquic' cargo
 
-.PHONY: bench-paths docs gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -56,6 +58,7 @@ help:
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
 	@echo 'make test-worker, make test-worker-tquic  tests and lints of the worker programs and of what uses them'
 	@echo 'make bench-paths  measure how fast files of traceroutes and lakes are read (1 GB of disk, some minutes)'
+	@echo 'make fuzz   run every fuzz target for FUZZ_SECONDS seconds (a C++ compiler)'
 	@echo 'make clean  remove .venv, target, results/demo and results/demo-paths'
 
 demo: build
@@ -65,11 +68,10 @@ demo: build
 demo-paths: build
 	$(BIN)/haltere paths ingest $(FIXTURE)/2006 --source ark --out $(DEMO_PATHS)/2006
 	$(BIN)/haltere paths ingest $(FIXTURE)/2011 --source ark --out $(DEMO_PATHS)/2011
-	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
-		--traces 500 --resample half --sources 5 --destinations 100 \
-		--out $(DEMO_PATHS)/comparison
-	$(BIN)/haltere paths links $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
-	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) \
+	$(BIN)/haltere run internet-paths --out $(DEMO_PATHS)/internet-paths
+	$(BIN)/haltere report $(DEMO_PATHS)/internet-paths
+	$(BIN)/haltere paths topology $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
+	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) --study internet-paths \
 		--traces 500 --resample half --sources 5 --destinations 100 --out $(DEMO_PATHS)/ases
 	$(BIN)/haltere paths changed $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) --destination prefix \
 		--out $(DEMO_PATHS)/ases/pairs.csv
@@ -170,6 +172,9 @@ lint-rust: need-rust-lints
 test-rust: need-tools
 	@$(STEP) 'build the Rust tests' cargo test --locked --workspace --quiet --no-run
 	@$(STEP) 'Rust tests' cargo test --locked --workspace --quiet
+
+fuzz: need-tools
+	@$(STEP) 'fuzz' tools/fuzz $(FUZZ_SECONDS)
 
 lint-python: $(VENV)/test.stamp build
 	@$(STEP) 'ruff check' $(BIN)/ruff check python tools tests studies benches benches/instructions

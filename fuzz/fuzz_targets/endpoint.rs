@@ -4,7 +4,7 @@
 
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, Packet, PathId, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::quic::{
     self, Ack, AckEcn, AckFrequency, Datagram, EcnCounts, Form, Frame, QuicPacket, Session, SpaceId,
 };
@@ -66,7 +66,7 @@ fn frame(u: &mut Unstructured<'_>) -> Result<Frame> {
         2 => Frame::Ack(ack(u)?),
         3 => {
             let mut parameters =
-                quic::Config::new(Role::Client, Algorithm::Cubic, Streams::new(1, 0).named("p")).parameters();
+                quic::Config::new(Role::Client, cc::CUBIC, Streams::new(1, 0).named("p")).parameters();
             parameters.initial_max_data = number(u)?;
             parameters.initial_max_stream_data = number(u)?;
             parameters.initial_max_streams = number(u)?;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from haltere.adhoc.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.errors import HaltereError, InputError
     from haltere.explanation import explain
+    from haltere.notebook import to_pandas
     from haltere.results import Results, load
     from haltere.runner.study import Study
     from haltere.scenario import Scenario
@@ -41,6 +42,7 @@ __all__ = [
     "explain",
     "load",
     "run",
+    "to_pandas",
     "trace",
 ]
 
@@ -52,6 +54,7 @@ _get, _names = lazy.names_of(
         "adhoc.single": ["RunFailedError", "RunResult", "Trace", "run", "trace"],
         "errors": ["HaltereError", "InputError"],
         "explanation": ["explain"],
+        "notebook": ["to_pandas"],
         "results": ["Results", "load"],
         "runner.study": ["Study"],
         "scenario": ["Scenario"],

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from html import escape
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from haltere.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,6 +20,19 @@ def notebook(sentence: str, table: pl.DataFrame | None = None) -> str:
     """Return HTML of a sentence and the first rows of a table."""
     shown = "" if table is None else _table(table.head(ROWS), table.height)
     return f"<p><strong>{escape(sentence)}</strong></p>{shown}"
+
+
+def to_pandas(table: pl.DataFrame) -> Any:
+    """Return a table as a data frame of pandas.
+
+    Raises:
+        InputError: if pandas is not installed.
+    """
+    if find_spec("pandas") is None:
+        raise InputError(
+            "needs pandas, which is not installed", field="to_pandas", right="pip install 'haltere[pandas]'"
+        )
+    return import_module("pandas").DataFrame(table.to_dict(as_series=False))
 
 
 def _table(table: pl.DataFrame, rows: int) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,3 +73,69 @@ def test_a_first_pacing_rate_does_not_flatten_the_rates(tmp_path: Path) -> None:
         trace_figure({"series": [steady], "result": {"flows": [flow]}}, tmp_path / "t")
     assert 10 < seen[0] < 25
     assert 10 < seen[1] < 12
+
+
+def test_numbers_stand_beside_the_words_of_factors(tmp_path: Path) -> None:
+    text = """
+    [study]
+    name = "numbers"
+    seed = 1
+    replications = 1
+    [experiments.base.factors]
+    rate = ["10Mbit/s", "2500 kbit/s"]
+    loss = ["0%", "0.5 %"]
+    delay = ["5ms"]
+    queue = ["50p", "1bdp"]
+    completion = ["1ms"]
+    [experiments.base.scenario]
+    topology.kind = "point-to-point"
+    topology.link = { rate = "{rate}", delay = "{delay}", queue = "{queue}", loss = "{loss}" }
+    flows = [{ contender = "tcp/cubic", app = "raw", size = "20kB", start = "{completion}" }]
+    """
+    flows = haltere.Study.parse(text).run(out=tmp_path).flows
+    beside = flows.columns.index("rate")
+    assert flows.columns[beside : beside + 2] == ["rate", "rate_bps"]
+    numbers = {tuple(row) for row in flows.select("rate", "rate_bps", "loss", "loss_share", "delay_s").rows()}
+    assert ("2500 kbit/s", 2.5e6, "0.5 %", 0.005, 0.005) in numbers
+    assert len(numbers) == 4
+    assert not {name for name in flows.columns if name.startswith("queue_") and name != "queue_delay_s"} & {
+        "queue_packets",
+        "queue_bdp",
+    }
+    assert flows["completion_s"].max() > 0.001  # the metric, not the factor
+
+
+def test_importing_loads_nothing_heavy_and_comparing_little() -> None:
+    script = (
+        "import sys, haltere; heavy = {'polars', 'numpy', 'scipy', 'pydantic', 'matplotlib', 'haltere._core'}; "
+        "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys(); "
+        "haltere.compare(['tcp/cubic'], size='10kB', replications=1); "
+        "heavy -= {'polars', 'haltere._core'}; assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_tables_go_to_pandas_or_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = haltere.run(haltere.Scenario.point_to_point(["tcp/cubic"], **LINK)).flows
+    monkeypatch.setattr("haltere.notebook.find_spec", lambda _name: None)
+    with pytest.raises(haltere.InputError, match=r"needs pandas(.|\n)*pip install 'haltere\[pandas\]'"):
+        haltere.to_pandas(table)
+    taken: list[dict[str, list[Any]]] = []
+    monkeypatch.setattr("haltere.notebook.find_spec", lambda _name: object())
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=taken.append))
+    haltere.to_pandas(table)
+    assert taken[0]["contender"] == ["tcp/cubic"]
+
+
+def test_the_package_is_a_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "haltere", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"haltere {haltere.__version__}\n"
+
+
+@pytest.mark.parametrize("package", [haltere, haltere.stats])
+def test_dir_lists_what_can_be_had(package: Any) -> None:
+    assert set(package.__all__) <= set(dir(package))
+    assert all(getattr(package, name) is not None for name in dir(package))
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'"):
+        package.nothing  # noqa: B018

@@ -8,6 +8,7 @@ use cpu_time::ThreadTime;
 use haltere_net::counters::LinkCounters;
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::queue::{Discipline, DropTail, Fates, Limit, Place, QueueConfig, Scale};
+use haltere_net::registry::Registry;
 use haltere_net::rng::Streams;
 use haltere_net::{Address, ComponentId, ConnectionId, Cx, FlowKey, Packet, Rate, Span, Time};
 use std::collections::VecDeque;
@@ -157,7 +158,7 @@ fn rates(discipline: Discipline, flows: u32, backlog: u32) -> Result<(f64, f64),
 
 fn operations(names: &[&str]) -> Result<(), String> {
     let mut disciplines: Vec<Discipline> =
-        names.iter().map(|name| Discipline::named(name)).collect::<Result<_, _>>()?;
+        names.iter().map(|name| Registry::default().named(name)).collect::<Result<_, _>>()?;
     if disciplines.is_empty() {
         disciplines = Discipline::ALL.to_vec();
     }

@@ -19,6 +19,7 @@ pub mod medium;
 pub mod occupancy;
 pub mod packet;
 pub mod queue;
+pub mod registry;
 pub mod report;
 pub mod rng;
 mod serialiser;

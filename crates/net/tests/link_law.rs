@@ -80,12 +80,12 @@ fn quick(discipline: Discipline) -> QueueConfig {
 
 fn make(config: &LinkConfig, queue: Queue) -> Link<u32> {
     let streams = Streams::new(11, 2);
-    let QueueConfig::DropTail(c) = &config.queue else { unreachable!("configurations here are drop-tail") };
+    let (limit, mark) = config.queue.as_drop_tail().expect("configurations here are drop-tail");
     let scale = config.scale(Span::ZERO);
-    let limit = c.limit.limit(&scale);
+    let limit = limit.limit(&scale);
     let built: Box<dyn QueueDiscipline<u32>> = match queue {
         Queue::Configured => return Link::new(config, "l", &streams),
-        Queue::Served => Box::new(DropTail::new(limit, c.mark.map(|m| m.limit(&scale)))),
+        Queue::Served => Box::new(DropTail::new(limit, mark.map(|m| m.limit(&scale)))),
         Queue::FairAged => Box::new(FairAged::new(8, Span::from_millis(3))),
         Queue::Word(word) => {
             QueueConfig::from_word(word).unwrap().build(&Place { scale, name: "l", streams: &streams })

@@ -11,7 +11,6 @@ mod memory;
 mod mqtt;
 
 use cpu_time::ThreadTime;
-use floor::Floor;
 use haltere_sim::{Fidelity, Scenario, ScenarioError};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -34,6 +33,8 @@ pub struct Figures {
     packets_per_cpu_s: f64,
     /// Packets a CPU-second as a share of those of the floor that ran just before: the median of all pairs.
     share_of_floor: Option<f64>,
+    /// Packets a CPU-second as a share of those of ten flows that ran just before: the median of all pairs.
+    share_of_ten_flows: Option<f64>,
     /// Virtual time over CPU time, for the cases that are made for it.
     times_real_time: Option<f64>,
     /// Growth of the process's resident memory, for the cases made to measure it, where the system tells.
@@ -54,6 +55,7 @@ impl Figures {
             cpu_s,
             packets_per_cpu_s,
             share_of_floor: None,
+            share_of_ten_flows: None,
             times_real_time: None,
             bytes_per_packet_in_flight: None,
             bytes_per_idle_connection: None,
@@ -70,8 +72,11 @@ pub fn all() -> Result<Vec<Figures>, ScenarioError> {
     for (case, scenario) in speed_cases() {
         let scenario = Scenario::from_json(&scenario.to_string())?;
         let floor = floor::like(scenario.flows.len());
-        figures.push(in_turn(case, floor, || Ok(delivered(&haltere_sim::run(&scenario, 1, 0)?)))?);
+        let (mut measured, share) = in_turn(case, || Ok(floor.run()), || packets(&scenario))?;
+        measured.share_of_floor = Some(share);
+        figures.push(measured);
     }
+    figures.push(crowd()?);
     figures.extend(mqtt::speed()?);
     for (case, contender) in STACKS {
         let scenario = Scenario::from_json(&one(contender).to_string())?;
@@ -83,6 +88,22 @@ pub fn all() -> Result<Vec<Figures>, ScenarioError> {
     }
     figures.extend(memory);
     Ok(figures)
+}
+
+/// So many flows that their state fits into no cache, beside ten flows that have packets of the same kind.
+fn crowd() -> Result<Figures, ScenarioError> {
+    let read = |scenario: Value| Scenario::from_json(&scenario.to_string());
+    let ten = read(dumbbell(10, "tcp/cubic", "1Gbit/s", "10ms", "10s"))?;
+    let many = read(dumbbell(100_000, "tcp/cubic", "100Gbit/s", "10ms", "200ms"))?;
+    let case = "100 000 TCP CUBIC flows, 100 Gbit/s, 0.2 s".to_string();
+    let (mut measured, share) = in_turn(case, || packets(&ten), || packets(&many))?;
+    measured.share_of_ten_flows = Some(share);
+    Ok(measured)
+}
+
+/// The data packets that a run delivers.
+fn packets(scenario: &Scenario) -> Result<u64, ScenarioError> {
+    Ok(delivered(&haltere_sim::run(scenario, 1, 0)?))
 }
 
 fn speed_cases() -> Vec<(String, Value)> {
@@ -159,26 +180,25 @@ fn repeat(case: String, mut run: impl FnMut() -> Result<u64, ScenarioError>) -> 
     Ok(Figures::new(case, packets, times[times.len() / 2]))
 }
 
-/// Takes the median CPU time of several runs, each after a run of the floor, and the median of what the pairs tell.
+/// Takes the median CPU time of several runs, each after a run of `base`, and the median of their packets a CPU-second as
+/// shares of those of `base`.
 fn in_turn(
     case: String,
-    floor: &Floor,
+    mut base: impl FnMut() -> Result<u64, ScenarioError>,
     mut run: impl FnMut() -> Result<u64, ScenarioError>,
-) -> Result<Figures, ScenarioError> {
+) -> Result<(Figures, f64), ScenarioError> {
     let (mut times, mut shares) = (Vec::new(), Vec::new());
     let mut packets = 0;
     while times.len() < RUNS || (times.len() < MOST_RUNS && times.iter().sum::<Duration>() < ENOUGH) {
-        let (floor_time, floor_packets) = timed(|| Ok(floor.run()))?;
+        let (base_time, base_packets) = timed(&mut base)?;
         let (time, delivered) = timed(&mut run)?;
-        shares.push((delivered as f64 / time.as_secs_f64()) / (floor_packets as f64 / floor_time.as_secs_f64()));
+        shares.push((delivered as f64 / time.as_secs_f64()) / (base_packets as f64 / base_time.as_secs_f64()));
         times.push(time);
         packets = delivered;
     }
     times.sort_unstable();
     shares.sort_unstable_by(f64::total_cmp);
-    let mut figures = Figures::new(case, packets, times[times.len() / 2]);
-    figures.share_of_floor = Some(shares[shares.len() / 2]);
-    Ok(figures)
+    Ok((Figures::new(case, packets, times[times.len() / 2]), shares[shares.len() / 2]))
 }
 
 /// The CPU time that this thread spends on `run`. On a machine shared with others, times of the wall clock mean

@@ -210,7 +210,10 @@ fn algorithms() -> PyResult<String> {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
     let algorithm = |a: &Algorithm| {
         let d = a.describe();
-        json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
+        json!({
+            "name": d.name, "summary": d.summary, "reference": d.reference, "label": a.label, "shade": a.shade,
+            "linux": a.linux, "needs_ecn": a.needs_ecn(), "l4s": a.is_l4s(), "coupled": a.coupled
+        })
     };
     let congestion: Vec<_> = Algorithm::ALL.iter().map(algorithm).collect();
     let scheduler = |s: &Scheduler| {

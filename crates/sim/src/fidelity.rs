@@ -167,9 +167,10 @@ impl Contender {
             return Err(format!("{name} has one path: write mpquic@noq/… or mpquic@model/…"));
         }
         match self.mechanism("scheduler") {
-            Some(Value::Word(wanted)) if schedulers.contains(&wanted) => Ok(Some(wanted)),
-            Some(Value::Word(wanted)) => Err(format!(
-                "{name} has no scheduler {wanted:?} and takes none from outside: there are: {}; or write mpquic@model/…",
+            Some(Value::Scheduler(wanted)) if schedulers.contains(&wanted.name()) => Ok(Some(wanted.name())),
+            Some(Value::Scheduler(wanted)) => Err(format!(
+                "{name} has no scheduler {:?} and takes none from outside: there are: {}; or write mpquic@model/…",
+                wanted.name(),
                 schedulers.join(", ")
             )),
             _ => Ok(None),
@@ -180,6 +181,7 @@ impl Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haltere_transport::cc;
     #[cfg(feature = "stacks")]
     use haltere_transport::cc::RenoFriendly;
 
@@ -193,8 +195,8 @@ mod tests {
         assert!(said.contains("fidelity \"stack\""), "{said}");
         let said = at("quic/cubic+nullcipher", Fidelity::Model).unwrap_err();
         assert!(said.contains("\"nullcipher\" is for production stacks"), "{said}");
-        assert_eq!(at("tcp/cubic", Fidelity::Stack), Ok(Subject::Model(Algorithm::Cubic)));
-        assert_eq!(at("quic@model/bbr", Fidelity::Stack), Ok(Subject::Model(Algorithm::Bbr)));
+        assert_eq!(at("tcp/cubic", Fidelity::Stack), Ok(Subject::Model(cc::CUBIC)));
+        assert_eq!(at("quic@model/bbr", Fidelity::Stack), Ok(Subject::Model(cc::BBR)));
     }
 
     #[test]
@@ -207,13 +209,10 @@ mod tests {
         };
         assert_eq!(stack("quic/cubic"), stack("quic@quinn/cubic"));
         assert_eq!(stack("quic@noq/newreno").0, Stack::Noq);
-        assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(Algorithm::Bbr, None, RenoFriendly::default()));
+        assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(cc::BBR, None, RenoFriendly::default()));
         assert_eq!(stack("mpquic/cubic"), stack("quic@noq/cubic"));
         assert_eq!(stack("mpquic/cubic+priority"), stack("mpquic@noq/cubic"));
-        assert_eq!(
-            stack("mpquic@noq/olia+haltere").1,
-            Congestion::Ours(Algorithm::Olia, None, RenoFriendly::default())
-        );
+        assert_eq!(stack("mpquic@noq/olia+haltere").1, Congestion::Ours(cc::OLIA, None, RenoFriendly::default()));
     }
 
     #[test]

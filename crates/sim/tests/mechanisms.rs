@@ -6,6 +6,7 @@ mod common;
 use haltere_sim::contender::{BUNDLES, Row, catalogue};
 use haltere_sim::{Fidelity, Scenario, check_at, run};
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::scheduler::Scheduler;
 use serde_json::{Value as Json, json};
 
 /// The facts of a row, if it is a mechanism of a transport.
@@ -64,6 +65,9 @@ fn away(row: &Row) -> (&'static str, String) {
     let Facts { name, kind, off, .. } = facts;
     let other = match kind {
         Kind::OneOf(words) => words.iter().rev().find(|w| **w != row.default).map(|w| format!("+{name}={w}")),
+        Kind::Scheduler => {
+            Scheduler::ALL.iter().rev().find(|s| s.name() != row.default).map(|s| format!("+{name}={}", s.name()))
+        }
         _ if off.is_some() && row.default != "off" => Some(format!("-{name}")),
         Kind::OnOff => Some(format!("+{name}")),
         Kind::Count(least, _) | Kind::Segments(least, _) => {
@@ -337,6 +341,7 @@ fn ends(facts: &Facts) -> Vec<String> {
         Kind::Count(a, b) | Kind::Segments(a, b) | Kind::Bytes(a, b) => [a, b].map(Value::Number).map(shown).into(),
         Kind::Time(a, b) => [a, b].map(Value::Time).map(shown).into(),
         Kind::OneOf(words) => words.iter().map(|w| shown(Value::Word(w))).collect(),
+        Kind::Scheduler => Scheduler::ALL.iter().map(|s| shown(Value::Scheduler(*s))).collect(),
     };
     texts.extend(facts.off.map(|_| format!("-{}", facts.name)));
     texts

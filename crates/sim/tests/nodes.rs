@@ -9,7 +9,7 @@ use haltere_sim::Scenario;
 use haltere_sim::application::{Application, Report};
 use haltere_sim::network::network;
 use haltere_sim::world::{Elements, Port, ProcessId, Remote, SocketId, Sockets, Spawn, Stall, Transports, World};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::path::PathError;
 use haltere_transport::{CloseReason, Endpoint, Event, Role, StreamId, quic, tcp};
 use serde_json::json;
@@ -28,8 +28,8 @@ impl Transports for Maker {
     fn endpoint(&mut self, role: Role, number: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         let stream = Streams::new(1, 0).named(&format!("{}/{number}", self.name));
         Ok(match self.tcp {
-            true => Box::new(tcp::Connection::new(tcp::Config::new(role, Algorithm::Cubic, stream))),
-            false => Box::new(quic::Connection::new(quic::Config::new(role, Algorithm::Cubic, stream))),
+            true => Box::new(tcp::Connection::new(tcp::Config::new(role, cc::CUBIC, stream))),
+            false => Box::new(quic::Connection::new(quic::Config::new(role, cc::CUBIC, stream))),
         })
     }
 }
@@ -381,7 +381,7 @@ struct TwoPaths(&'static str);
 
 impl Transports for TwoPaths {
     fn endpoint(&mut self, role: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
-        let mut config = quic::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named(self.0));
+        let mut config = quic::Config::new(role, cc::CUBIC, Streams::new(1, 0).named(self.0));
         config.max_paths = 2;
         Ok(Box::new(quic::Connection::new(config)))
     }

@@ -24,7 +24,7 @@ use crate::meter::Meter;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span, Time};
 use haltere_transport::cc::{
-    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
+    self, Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
     SlowStart, Trigger,
 };
 use haltere_transport::path::{PathState, PathView};
@@ -41,10 +41,8 @@ const MARGIN: u64 = 1;
 
 /// The feedback that an algorithm needs and stacks do not report; none if it works inside stacks.
 pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
-    match algorithm {
-        Algorithm::Lp => Some("RTTs without the peer's ACK delay"),
-        _ => algorithm.needs_ecn().then_some("which bytes were marked"),
-    }
+    let delays = algorithm.prompt_rtts.then_some("RTTs without the peer's ACK delay");
+    delays.or(algorithm.needs_ecn().then_some("which bytes were marked"))
 }
 
 /// The parts from which a controller is made.
@@ -203,7 +201,7 @@ impl Driver {
         let (window, ssthresh, pacing, quantum) = (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
         (self.window, self.pacing, self.quantum) = (window, pacing, quantum);
         self.plan.meter.control(window, Some(ssthresh), pacing.map(haltere_net::Rate::as_bps));
-        if self.plan.algorithm.is_coupled() {
+        if self.plan.algorithm.coupled {
             let view = self.view(ssthresh);
             self.plan.siblings.tell(view);
         }
@@ -318,7 +316,7 @@ impl Driver {
             delayed: false,
             stamps: None,
         };
-        let siblings = if self.plan.algorithm.is_coupled() {
+        let siblings = if self.plan.algorithm.coupled {
             self.look();
             self.plan.siblings.seen_by(self.path())
         } else {

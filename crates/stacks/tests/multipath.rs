@@ -9,7 +9,7 @@ use haltere_net::loss::LossModel;
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Span, Time};
 use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, Own, Stack};
-use haltere_transport::cc::{Algorithm, RenoFriendly};
+use haltere_transport::cc::{self, RenoFriendly};
 use haltere_transport::path::PathError;
 use haltere_transport::{Endpoint, Role};
 
@@ -62,8 +62,8 @@ fn shares(pair: &Both) -> [u64; 2] {
 
 #[test]
 fn both_paths_carry_data_with_every_kind_of_congestion_control() {
-    let ours = [Algorithm::Cubic, Algorithm::Bbr3, Algorithm::Olia]
-        .map(|algorithm| Congestion::Ours(algorithm, None, RenoFriendly::default()));
+    let ours =
+        [cc::CUBIC, cc::BBR3, cc::OLIA].map(|algorithm| Congestion::Ours(algorithm, None, RenoFriendly::default()));
     for congestion in ours.into_iter().chain([OWN, Congestion::Own(Own::NewReno)]) {
         let mut pair = pair(congestion, Cipher::Null);
         finish(&mut pair);
@@ -86,7 +86,7 @@ fn coupled_algorithms_see_the_other_path() {
         finish(&mut pair);
         seconds(&pair)
     };
-    let (reno, lia) = (took(Algorithm::NewReno), took(Algorithm::Lia));
+    let (reno, lia) = (took(cc::NEWRENO), took(cc::LIA));
     // By RFC 6356 both paths together are to get what Reno gets on one of them.
     assert!(lia > 1.3 * reno, "{lia} s with LIA, {reno} s with NewReno on each path");
 }

@@ -1,6 +1,6 @@
 //! Datagrams: an endpoint that needs no connection. A UDP socket, or a host's ICMP echo.
 //!
-//! What is sent is neither acknowledged nor sent again, and no congestion control holds it back.
+//! Datagrams are neither acknowledged nor sent again, and no congestion control holds it back.
 
 use crate::{Body, Endpoint, Event, Stats, StreamId};
 use haltere_net::{Cx, Packet, PathId, Time};

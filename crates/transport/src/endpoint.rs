@@ -56,7 +56,7 @@ impl CloseReason {
     }
 }
 
-/// What a connection reports to its application.
+/// A report of a connection to its application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The transport's handshake is complete: the application may write to streams.
@@ -117,7 +117,7 @@ pub struct Stats {
     pub rtts: Option<Box<Rtts>>,
     /// When the transport's handshake was complete.
     pub connected_at: Option<Time>,
-    /// What data that arrived out of order cost; `None` if the transport does not know.
+    /// The cost of data that arrived out of order; `None` if the transport does not know.
     pub reassembly: Option<Box<Reassembly>>,
 }
 

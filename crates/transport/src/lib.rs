@@ -25,7 +25,7 @@ pub mod tcp;
 
 pub use endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 
-/// What a packet carries in the simulator.
+/// The body of a packet in the simulator.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A TCP segment.

@@ -1,4 +1,4 @@
-//! What schedulers and coupled congestion controls can see of each path of a connection.
+//! The view that schedulers and coupled congestion controls have of each path of a connection.
 
 use haltere_net::{PathId, Rate, Span, Time};
 
@@ -27,7 +27,7 @@ impl PathState {
     }
 }
 
-/// What is new in the address that a peer's packets come from.
+/// The part of the address that is new where a peer's packets come from another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressChange {
     /// The port alone, as after most rebindings of a network address translator (NAT).
@@ -58,7 +58,7 @@ pub struct PathView {
     /// The most bytes that the path holds, in flight and queued: the congestion window in QUIC, the send buffer of a subflow
     /// in MPTCP.
     pub capacity: u64,
-    /// What the send buffer keeps beside the bytes in flight and queued: data that has arrived but follows a gap, and
+    /// Bytes that the send buffer keeps beside the bytes in flight and queued: data that has arrived but follows a gap, and
     /// descriptors.
     pub overhead: u64,
     /// Bytes of a full packet.

@@ -147,11 +147,6 @@ impl RangeSet {
         self.ranges.get(at).copied().filter(|r| r.0 <= position)
     }
 
-    /// Whether all of `[start, end)` is in the set.
-    pub fn covers(&self, start: u64, end: u64) -> bool {
-        start >= end || self.containing(start).is_some_and(|r| r.1 >= end)
-    }
-
     /// The lowest range.
     pub fn first(&self) -> Option<(u64, u64)> {
         self.ranges.front().copied()

@@ -1,4 +1,4 @@
-//! What data that arrives out of order costs a receiver: the memory that it takes, and the time that it waits.
+//! The cost of data out of order for a receiver: the memory that it takes, and the time that it waits.
 
 use crate::reordering::Reordering;
 use haltere_net::{Cx, Metric, Span, Time};

@@ -7,7 +7,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{Ecn, Rate, Span};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::quic::{self, Frame};
 use haltere_transport::tcp::{self, EchoRule, segment::Kind};
 use haltere_transport::{Body, Endpoint, Role};
@@ -67,7 +67,7 @@ fn ends<C: Endpoint, S: Endpoint>(mut pair: Pair<C, S>) -> Pair<C, S> {
 
 #[test]
 fn tcp_agrees_on_ecn_in_the_handshake_and_marks_new_data_only() {
-    let pair = ends(tcp_pair(Algorithm::NewReno, Some(EchoRule::Rfc3168), &marking()));
+    let pair = ends(tcp_pair(cc::NEWRENO, Some(EchoRule::Rfc3168), &marking()));
     let flags = |kind| segments(&pair.seen).find(|(_, s)| s.kind == kind).map(|(p, s)| (s.ece, s.cwr, p.packet.ecn));
     assert_eq!(flags(Kind::Syn), Some((true, true, Ecn::NotEct)));
     assert_eq!(flags(Kind::SynAck), Some((true, false, Ecn::NotEct)));
@@ -78,7 +78,7 @@ fn tcp_agrees_on_ecn_in_the_handshake_and_marks_new_data_only() {
 
 #[test]
 fn a_mark_is_echoed_until_the_window_is_reduced_which_is_once_a_round_trip() {
-    let pair = ends(tcp_pair(Algorithm::NewReno, Some(EchoRule::Rfc3168), &marking()));
+    let pair = ends(tcp_pair(cc::NEWRENO, Some(EchoRule::Rfc3168), &marking()));
     let stats = pair.server.stats();
     assert_eq!((stats.lost_packets, stats.retransmitted_packets), (0, 0), "marks keep the queue from overflowing");
     assert!(pair.down.counters().marked > 20);
@@ -93,18 +93,18 @@ fn a_mark_is_echoed_until_the_window_is_reduced_which_is_once_a_round_trip() {
 
 #[test]
 fn without_the_switch_nothing_is_marked() {
-    let pair = ends(tcp_pair(Algorithm::NewReno, None, &marking()));
+    let pair = ends(tcp_pair(cc::NEWRENO, None, &marking()));
     assert_eq!(pair.down.counters().marked, 0);
     assert!(pair.server.stats().lost_packets > 0);
     assert!(segments(&pair.seen).all(|(p, s)| !s.ece && !s.cwr && p.packet.ecn == Ecn::NotEct));
-    let pair = ends(quic_pair(Algorithm::NewReno, false));
+    let pair = ends(quic_pair(cc::NEWRENO, false));
     assert_eq!(pair.down.counters().marked, 0);
 }
 
 #[test]
 fn an_end_without_ecn_is_left_alone() {
-    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Rfc3168), &marking());
-    let config = tcp::Config::new(Role::Server, Algorithm::NewReno, Streams::new(3, 0).named("cc"));
+    let mut pair = tcp_pair(cc::NEWRENO, Some(EchoRule::Rfc3168), &marking());
+    let config = tcp::Config::new(Role::Server, cc::NEWRENO, Streams::new(3, 0).named("cc"));
     pair.server = tcp::Connection::new(config);
     let pair = ends(pair);
     assert!(
@@ -131,7 +131,7 @@ fn every_loss_based_control_heeds_marks() {
 /// sqrt((C RTT + K) / 2) packets below K + 1.
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {
-    let pair = ends(tcp_pair(Algorithm::Dctcp, None, &marking()));
+    let pair = ends(tcp_pair(cc::DCTCP, None, &marking()));
     assert!(segments(&pair.seen).all(|(p, _)| p.packet.ecn == Ecn::Ect0), "all packets are ECN-capable");
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
@@ -146,7 +146,7 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
 /// RFC 8257 section 3.2: the share of echoed bytes is that of marked ones, delayed acknowledgements or not.
 #[test]
 fn dctcps_echoes_are_as_many_as_the_marks() {
-    let pair = ends(tcp_pair(Algorithm::Dctcp, None, &marking()));
+    let pair = ends(tcp_pair(cc::DCTCP, None, &marking()));
     let (mut echoed, mut acked) = (0, 0);
     for (_, segment) in segments(&pair.seen).filter(|(p, s)| p.from_client && s.kind == Kind::Data) {
         let news = segment.ack.saturating_sub(acked);
@@ -161,7 +161,7 @@ fn dctcps_echoes_are_as_many_as_the_marks() {
 
 #[test]
 fn quic_reports_marks_and_halves_its_window_for_them() {
-    let pair = ends(quic_pair(Algorithm::NewReno, true));
+    let pair = ends(quic_pair(cc::NEWRENO, true));
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
     assert!(counters.marked > 20 && counters.max_queue_packets < 120, "{counters:?}");
@@ -180,7 +180,7 @@ fn quic_reports_marks_and_halves_its_window_for_them() {
 
 #[test]
 fn dctcp_over_quic_keeps_the_queue_at_the_threshold_too() {
-    let pair = ends(quic_pair(Algorithm::Dctcp, false));
+    let pair = ends(quic_pair(cc::DCTCP, false));
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
     let delay = counters.queueing_ns as f64 * 1e-6 / counters.served as f64;
@@ -196,7 +196,7 @@ fn ace(pair: &Pair<tcp::Connection, tcp::Connection>, kind: Kind) -> Option<(u8,
 /// answer, and from then on every segment carries the count, which begins with 5.
 #[test]
 fn accurate_ecn_is_agreed_on_and_counts_every_mark() {
-    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Accurate), &marking());
+    let mut pair = tcp_pair(cc::NEWRENO, Some(EchoRule::Accurate), &marking());
     pair.keep = true;
     let pair = ends(pair);
     assert_eq!(ace(&pair, Kind::Syn), Some((0b111, Ecn::NotEct)));
@@ -220,24 +220,24 @@ fn accurate_ecn_is_agreed_on_and_counts_every_mark() {
 #[test]
 fn an_end_with_accurate_ecn_takes_what_the_other_has() {
     let server = |rule| {
-        let mut config = tcp::Config::new(Role::Server, Algorithm::NewReno, Streams::new(3, 0).named("cc"));
+        let mut config = tcp::Config::new(Role::Server, cc::NEWRENO, Streams::new(3, 0).named("cc"));
         config.ecn = rule;
         tcp::Connection::new(config)
     };
     // RFC 3168's server answers with ECE alone; marks are then echoed by the flag.
-    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Accurate), &marking());
+    let mut pair = tcp_pair(cc::NEWRENO, Some(EchoRule::Accurate), &marking());
     pair.server = server(Some(EchoRule::Rfc3168));
     let pair = ends(pair);
     assert_eq!(ace(&pair, Kind::SynAck), Some((0b001, Ecn::NotEct)));
     assert!(segments(&pair.seen).any(|(p, s)| p.from_client && s.kind == Kind::Data && s.ace() == 0b001));
     assert!(pair.down.counters().marked > 20 && pair.server.stats().lost_packets == 0);
     // A client of RFC 3168 asks without AE.
-    let mut pair = tcp_pair(Algorithm::NewReno, Some(EchoRule::Rfc3168), &marking());
+    let mut pair = tcp_pair(cc::NEWRENO, Some(EchoRule::Rfc3168), &marking());
     pair.server = server(Some(EchoRule::Accurate));
     let pair = ends(pair);
     assert_eq!(ace(&pair, Kind::SynAck), Some((0b001, Ecn::NotEct)));
     // RFC 9331 section 4.1: without the count there is no ECT(1).
-    let mut pair = tcp_pair(Algorithm::Prague, None, &marking());
+    let mut pair = tcp_pair(cc::PRAGUE, None, &marking());
     pair.server = server(Some(EchoRule::Rfc3168));
     let pair = ends(pair);
     assert!(segments(&pair.seen).all(|(p, _)| p.packet.ecn != Ecn::Ect1 || !p.from_client));
@@ -246,7 +246,7 @@ fn an_end_with_accurate_ecn_takes_what_the_other_has() {
 /// The queue of one flow at a step threshold stays there, at full rate.
 #[test]
 fn prague_keeps_the_queue_at_the_threshold() {
-    let pair = ends(tcp_pair(Algorithm::Prague, None, &marking()));
+    let pair = ends(tcp_pair(cc::PRAGUE, None, &marking()));
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
     let data = segments(&pair.seen).filter(|(p, s)| !p.from_client && s.kind == Kind::Data);
@@ -256,7 +256,7 @@ fn prague_keeps_the_queue_at_the_threshold() {
     let seconds = pair.client_log.streams[0].3.map_or(f64::NAN, |t| t.as_secs_f64());
     let ideal = 10_000_000.0 * 8.0 / 20e6 * 1500.0 / 1448.0;
     assert!(seconds < ideal * 1.04, "{seconds} s of {ideal}");
-    let quic = ends(quic_pair(Algorithm::Prague, false));
+    let quic = ends(quic_pair(cc::PRAGUE, false));
     assert_eq!(quic.server.stats().lost_packets, 0);
     assert!(quic.seen.iter().all(|p| p.packet.ecn == Ecn::Ect1), "validation holds to the end");
     let counters = quic.down.counters();

@@ -8,7 +8,7 @@ use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::mptcp::{self, Opening, Options};
 use haltere_transport::quic::{self, Datagram, Form, Frame, QuicPacket, Session, SpaceId};
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
@@ -121,7 +121,7 @@ fn forgeries() -> impl Strategy<Value = QuicPacket> {
 
 fn quic_world(bits: u8) -> Pair<quic::Connection, quic::Connection> {
     let end = |role| {
-        let mut config = quic::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"));
+        let mut config = quic::Config::new(role, cc::CUBIC, Streams::new(1, 0).named("cc"));
         config.session = if bits & 1 > 0 { Session::EarlyData } else { Session::New };
         config.retry = bits & 2 > 0 && role == Role::Server;
         config.unknown_version = bits & 4 > 0 && role == Role::Client;
@@ -131,13 +131,13 @@ fn quic_world(bits: u8) -> Pair<quic::Connection, quic::Connection> {
 }
 
 fn tcp_end(role: Role, fast_open: bool) -> tcp::Connection {
-    let mut config = tcp::Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"));
+    let mut config = tcp::Config::new(role, cc::CUBIC, Streams::new(1, 0).named("cc"));
     config.fast_open = fast_open;
     tcp::Connection::new(config)
 }
 
 fn mptcp_end(role: Role) -> mptcp::Connection {
-    let tcp = tcp::Config::new(role, Algorithm::Olia, Streams::new(1, 0).named("cc"));
+    let tcp = tcp::Config::new(role, cc::OLIA, Streams::new(1, 0).named("cc"));
     mptcp::Connection::new(mptcp::Config { announce: role == Role::Server, ..mptcp::Config::new(tcp) })
 }
 

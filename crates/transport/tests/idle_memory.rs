@@ -19,7 +19,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The upper bound of the memory of a connection, bytes.
 const TCP_MOST: usize = 4_000;
-/// What a receiver of data out of order may have beside: counts of displacements and delays, whose number is bounded.
+/// The bytes that a receiver of data out of order may have beside: counts of displacements and delays, whose number is bounded.
 const COUNTS: usize = 800;
 const QUIC_MOST: usize = 8_000;
 

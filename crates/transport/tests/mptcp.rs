@@ -8,7 +8,7 @@ use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::mptcp::{self, Config, Connection, Opening, Reinjection};
 use haltere_transport::path::PathError;
 use haltere_transport::scheduler::Scheduler;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 const ANSWER: u64 = 5_000_000;
 
 fn tcp_config(role: Role) -> tcp::Config {
-    tcp::Config::new(role, Algorithm::Cubic, Streams::new(9, 0).named("cc"))
+    tcp::Config::new(role, cc::CUBIC, Streams::new(9, 0).named("cc"))
 }
 
 fn connection(role: Role) -> Connection {
@@ -260,7 +260,7 @@ through!(AsLong, |packet| packet, AsLong::<E>::shorten);
 /// When a segment was sent, whether by the client, its position, its length, what it acknowledged, and its SACK blocks.
 type Course = (Time, bool, u64, u32, u64, Vec<(u64, u64)>);
 
-/// What TCP's segments were.
+/// The segments of TCP.
 fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
     pair.seen
         .iter()
@@ -277,7 +277,7 @@ fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
 
 #[test]
 fn on_one_path_every_segment_is_that_of_tcp() {
-    for algorithm in [Algorithm::Cubic, Algorithm::Reno, Algorithm::Bbr, Algorithm::Vegas] {
+    for algorithm in [cc::CUBIC, cc::RENO, cc::BBR, cc::VEGAS] {
         for (seed, p) in [(1, 0.0), (2, 0.01), (3, 0.03)] {
             let config = |role| tcp::Config { algorithm, ..tcp_config(role) };
             let lossy = LinkConfig { loss: LossModel::Uniform { p }, ..link(10, 20) };
@@ -309,7 +309,7 @@ fn on_one_path_every_segment_is_that_of_tcp() {
     }
 }
 
-/// What happens to the second path, or to the first.
+/// A fate of the second path, or of the first.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     path: u8,

@@ -7,7 +7,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::queue::Limit;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::{PathId, Rate, Span};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::path::{PathError, PathState};
 use haltere_transport::{Endpoint, Role, mptcp, quic, tcp};
 
@@ -16,11 +16,11 @@ fn stream() -> Stream {
 }
 
 fn mptcp_end(role: Role) -> mptcp::Connection {
-    mptcp::Connection::new(mptcp::Config::new(tcp::Config::new(role, Algorithm::Cubic, stream())))
+    mptcp::Connection::new(mptcp::Config::new(tcp::Config::new(role, cc::CUBIC, stream())))
 }
 
 fn mpquic_end(role: Role) -> quic::Connection {
-    quic::Connection::new(quic::Config { max_paths: 2, ..quic::Config::new(role, Algorithm::Cubic, stream()) })
+    quic::Connection::new(quic::Config { max_paths: 2, ..quic::Config::new(role, cc::CUBIC, stream()) })
 }
 
 fn millis(ms: u64) -> Span {

@@ -6,14 +6,14 @@ use common::{Exchange, Pair, Seen};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::quic::{Config, Connection, Frame, HandshakeSizes, QuicPacket, SpaceId};
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 
 const DELAY: Span = Span::from_millis(25);
 
 fn config(role: Role) -> Config {
-    Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"))
+    Config::new(role, cc::CUBIC, Streams::new(1, 0).named("cc"))
 }
 
 fn pair_of(client: Config, server: Config, exchange: Exchange) -> Pair<Connection, Connection> {

@@ -8,7 +8,7 @@ use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Packet, PathId, Rate, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::path::{AddressChange, PathError};
 use haltere_transport::quic::sizes::{AMPLIFICATION_LIMIT, IP_UDP};
 use haltere_transport::quic::{Config, Connection, Design, Few, Frame, IdFrame, SpaceId};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 const ANSWER: u64 = 5_000_000;
 
 fn config(role: Role) -> Config {
-    Config::new(role, Algorithm::Cubic, Streams::new(9, 0).named("cc"))
+    Config::new(role, cc::CUBIC, Streams::new(9, 0).named("cc"))
 }
 
 fn link(mbps: u64, ms: u64) -> LinkConfig {
@@ -231,7 +231,7 @@ fn a_client_that_sends_nothing_is_found_again_only_if_it_keeps_the_connection_al
     assert_eq!(quiet.client_log.failed, Some(CloseReason::IdleTimeout));
 }
 
-/// What happens to the client's addresses.
+/// A change of the client's addresses.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Rebound(bool),

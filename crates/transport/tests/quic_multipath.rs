@@ -8,10 +8,10 @@ use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Rate, Span, Time};
-use haltere_transport::cc::{Ack, Algorithm, Congestion, CongestionController};
+use haltere_transport::cc::{self, Ack, Congestion, CongestionController};
 use haltere_transport::path::{PathError, PathState, PathView};
 use haltere_transport::quic::{Config, Connection, Design, Few, Frame, IdFrame, Parts, PathAcks, SpaceId};
-use haltere_transport::scheduler::{Demand, PathScheduler, PathSet, Pick, Scheduler};
+use haltere_transport::scheduler::{self, Demand, PathScheduler, PathSet, Pick, Scheduler};
 use haltere_transport::{Body, Endpoint, Role, quic, tcp};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ const ANSWER: u64 = 5_000_000;
 
 fn config(role: Role, max_paths: u8) -> Config {
     let stream = Streams::new(9, 0).named("cc");
-    Config { max_paths, ..Config::new(role, Algorithm::Cubic, stream) }
+    Config { max_paths, ..Config::new(role, cc::CUBIC, stream) }
 }
 
 fn link(mbps: u64, ms: u64) -> LinkConfig {
@@ -263,7 +263,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     finish(&mut pair);
     let mut cx = Cx::new(Time::ZERO, ComponentId(0));
     let stream = Streams::new(1, 0).named("cc");
-    let mut tcp = tcp::Connection::new(tcp::Config::new(Role::Client, Algorithm::Cubic, stream));
+    let mut tcp = tcp::Connection::new(tcp::Config::new(Role::Client, cc::CUBIC, stream));
     assert_eq!(tcp.add_path(PathId(1), &mut cx), Err(PathError::SinglePath));
 }
 
@@ -359,7 +359,7 @@ impl PathScheduler for Heads {
 fn the_scheduler_is_told_which_path_holds_up_a_connection_without_window() {
     let heads = |window: u64| {
         let told = Arc::new(Mutex::new(Vec::new()));
-        let scheduler = Box::new(Heads(Scheduler::LowestRtt.build(), told.clone()));
+        let scheduler = Box::new(Heads(scheduler::LOWEST_RTT.build(), told.clone()));
         let server = Connection::with_parts(config(Role::Server, 2), Parts { scheduler, controllers: None });
         let small = Config { connection_window: window, max_connection_window: window, ..config(Role::Client, 2) };
         // The second path has a round trip of 400 ms.
@@ -381,7 +381,7 @@ fn the_scheduler_is_told_which_path_holds_up_a_connection_without_window() {
     assert_eq!(heads(20_000_000), []);
 }
 
-/// What a coupled control saw: the number of paths, and the sum of their windows beside its own.
+/// The view of a coupled control: the number of paths, and the sum of their windows beside its own.
 type Sums = Arc<Mutex<Vec<(usize, u64, u64)>>>;
 
 /// A controller that grows by what its path has of the sum of all windows.
@@ -417,7 +417,7 @@ fn a_coupled_control_sees_all_windows_and_none_where_there_is_one_path() {
     let first_draws: Arc<Mutex<Vec<u64>>> = Arc::default();
     let (shared, draws) = (seen.clone(), first_draws.clone());
     let parts = Parts {
-        scheduler: Scheduler::LowestRtt.build(),
+        scheduler: scheduler::LOWEST_RTT.build(),
         controllers: Some(Box::new(move |config| {
             let mut stream: Stream = config.stream;
             draws.lock().unwrap().push(stream.bits());
@@ -447,23 +447,23 @@ fn coupled_controls_and_all_schedulers_use_both_of_two_disjoint_paths() {
         (seconds(&pair), shares(&pair))
     };
     // A single path of 10 Mbit/s takes 4.1 s for 5 MB.
-    for algorithm in [Algorithm::Lia, Algorithm::Olia, Algorithm::Balia] {
-        let (took, shares) = both(algorithm, Scheduler::LowestRtt);
+    for algorithm in [cc::LIA, cc::OLIA, cc::BALIA] {
+        let (took, shares) = both(algorithm, scheduler::LOWEST_RTT);
         assert!(took < 3.0, "{algorithm:?}: {took} s, {shares:?}");
     }
     for &scheduler in Scheduler::ALL {
-        let (took, shares) = both(Algorithm::Cubic, scheduler);
+        let (took, shares) = both(cc::CUBIC, scheduler);
         // DAPS plans with the windows of the paths, of which that of the slower path does not grow if it gets little.
-        let gains = !matches!(scheduler, Scheduler::Redundant | Scheduler::Daps);
+        let gains = ![scheduler::REDUNDANT, scheduler::DAPS].contains(&scheduler);
         assert!(took < if gains { 3.0 } else { 6.0 }, "{scheduler:?}: {took} s, {shares:?}");
-        let copied = scheduler == Scheduler::Redundant;
+        let copied = scheduler == scheduler::REDUNDANT;
         // Which path has the higher rate changes with the windows; the other has copies.
         let twice = shares.iter().sum::<u64>() > ANSWER * 3 / 2 && shares.iter().all(|&s| s > ANSWER * 4 / 10);
         assert!(!copied || twice, "all on one, and copies: {shares:?}");
     }
 }
 
-/// What happens to a path in a run.
+/// A fate of a path in a run.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Lives,
@@ -593,7 +593,7 @@ fn in_the_design_of_2017_updates_go_on_all_paths_and_a_failed_path_is_told() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
-    /// The same in the design of 2017, where the second path is there from the end of the handshake on.
+    /// A pair in the design of 2017, where the second path is there from the end of the handshake on.
     #[test]
     fn every_byte_arrives_once_in_the_design_of_2017(
         dies in 0u64..2500,

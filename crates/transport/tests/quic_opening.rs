@@ -1,4 +1,4 @@
-//! What may precede or accompany QUIC's handshake (Version Negotiation, Retry, 0-RTT), with packets lost, duplicated or
+//! The exchanges that precede or accompany QUIC's handshake (Version Negotiation, Retry, 0-RTT), with packets lost, duplicated or
 //! late. The anti-amplification limit holds throughout.
 
 mod common;
@@ -7,7 +7,7 @@ use common::{Exchange, Fate, Pair, Seen};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::quic::{Config, Connection, Form, Session, SpaceId};
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ impl Variant {
     }
 
     fn end(self, role: Role) -> Connection {
-        let mut config = Config::new(role, Algorithm::Cubic, Streams::new(1, 0).named("cc"));
+        let mut config = Config::new(role, cc::CUBIC, Streams::new(1, 0).named("cc"));
         config.session = self.session;
         config.retry = self.retry && role == Role::Server;
         config.unknown_version = self.unknown_version && role == Role::Client;

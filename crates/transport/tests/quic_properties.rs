@@ -8,7 +8,7 @@ use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span};
-use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::cc::{self, Algorithm, SlowStart};
 use haltere_transport::quic::{Config, Connection};
 use haltere_transport::{CloseReason, Endpoint, Role};
 use proptest::prelude::*;
@@ -60,13 +60,13 @@ fn exchanges() -> impl Strategy<Value = Exchange> {
 
 fn algorithms() -> impl Strategy<Value = (Algorithm, Option<SlowStart>)> {
     prop_oneof![
-        Just((Algorithm::Cubic, None)),
-        Just((Algorithm::Cubic, Some(SlowStart::HyStartPlusPlus))),
-        Just((Algorithm::NewReno, None)),
-        Just((Algorithm::Bbr, None)),
-        Just((Algorithm::Bbr3, None)),
-        Just((Algorithm::Copa, None)),
-        Just((Algorithm::Dctcp, None)),
+        Just((cc::CUBIC, None)),
+        Just((cc::CUBIC, Some(SlowStart::HyStartPlusPlus))),
+        Just((cc::NEWRENO, None)),
+        Just((cc::BBR, None)),
+        Just((cc::BBR3, None)),
+        Just((cc::COPA, None)),
+        Just((cc::DCTCP, None)),
     ]
 }
 

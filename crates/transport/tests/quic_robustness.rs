@@ -6,7 +6,7 @@ use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::quic::{
     Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, PathAck, QuicPacket, Session, SpaceId,
     TransportParameters,
@@ -18,7 +18,7 @@ fn end(role: Role, algorithm: Algorithm) -> Connection {
     Connection::new(Config::new(role, algorithm, Streams::new(5, 0).named("cc")))
 }
 
-/// The same with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
+/// An end with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
 fn variant(role: Role, algorithm: Algorithm, bits: u8) -> Connection {
     let mut config = Config::new(role, algorithm, Streams::new(5, 0).named("cc"));
     config.session = if bits & 1 > 0 { Session::EarlyData } else { Session::New };
@@ -84,7 +84,7 @@ fn violations_are_named_and_told_to_the_peer() {
         (Frame::HandshakeDone, "PROTOCOL_VIOLATION"),
     ];
     for (frame, name) in cases {
-        let mut pair = talking(Algorithm::NewReno);
+        let mut pair = talking(cc::NEWRENO);
         let shown = format!("{frame:?}");
         let Some(CloseReason::ProtocolViolation(text)) = answer(&mut pair.server, pair.now, frame) else {
             panic!("{shown} was let pass");
@@ -103,7 +103,7 @@ fn violations_are_named_and_told_to_the_peer() {
 
 #[test]
 fn frames_of_1_rtt_packets_are_refused_in_the_handshake() {
-    let mut server = end(Role::Server, Algorithm::Cubic);
+    let mut server = end(Role::Server, cc::CUBIC);
     let mut cx = Cx::new(Time::ZERO, ComponentId(0));
     let stream = Frame::Stream { id: 0, offset: 0, len: 1, fin: false, explicit_len: true };
     server.on_packet(datagram(vec![packet(SpaceId::Initial, 0, vec![stream, Frame::Padding(1200)])]), &mut cx);
@@ -115,7 +115,7 @@ fn frames_of_1_rtt_packets_are_refused_in_the_handshake() {
 fn a_handshake_without_parameters_fails_and_a_short_initial_is_dropped() {
     let mut cx = Cx::new(Time::ZERO, ComponentId(0));
     let hello = || Frame::Crypto { offset: 0, len: 300, last: true, parameters: None };
-    let mut server = end(Role::Server, Algorithm::Cubic);
+    let mut server = end(Role::Server, cc::CUBIC);
     server.on_packet(datagram(vec![packet(SpaceId::Initial, 0, vec![hello()])]), &mut cx);
     assert_eq!((server.poll_event(), server.poll_transmit(&mut cx).is_none()), (None, true));
     server.on_packet(datagram(vec![packet(SpaceId::Initial, 1, vec![hello(), Frame::Padding(1200)])]), &mut cx);
@@ -236,7 +236,7 @@ proptest! {
         steps in prop::collection::vec(steps(), 1..60), fresh in any::<bool>(), server in any::<bool>(),
         bbr in any::<bool>(), bits in 0u8..16,
     ) {
-        let algorithm = if bbr { Algorithm::Bbr } else { Algorithm::Cubic };
+        let algorithm = if bbr { cc::BBR } else { cc::CUBIC };
         let mut now = Time::ZERO;
         let mut connection;
         if !fresh {

@@ -1,8 +1,8 @@
-//! What every path scheduler keeps, whatever paths and demands it sees.
+//! The promises of every path scheduler, whatever paths and demands it sees.
 
 use haltere_net::{PathId, Rate, Span, Time};
 use haltere_transport::path::{PathState, PathView};
-use haltere_transport::scheduler::{Demand, PathScheduler, Pick, Scheduler};
+use haltere_transport::scheduler::{self, Demand, PathScheduler, Pick, Scheduler};
 use proptest::prelude::*;
 use proptest::{collection, option};
 use std::collections::VecDeque;
@@ -141,7 +141,7 @@ struct Pipe {
     window: u64,
 }
 
-/// What a transfer over pipes came to.
+/// The outcome of a transfer over pipes.
 struct Outcome {
     /// How long it took.
     ms: u64,
@@ -248,7 +248,7 @@ fn every_scheduler_finishes_over_unlike_paths() {
         for limit in [5, 40, 10_000] {
             let shares = transfer(*scheduler, &UNLIKE, 2000, limit).shares;
             let sent: u64 = shares.iter().sum();
-            let once = *scheduler != Scheduler::Redundant;
+            let once = *scheduler != scheduler::REDUNDANT;
             assert!(if once { sent == 2000 } else { sent > 2000 }, "{scheduler:?}: {shares:?}");
         }
     }
@@ -258,21 +258,21 @@ fn every_scheduler_finishes_over_unlike_paths() {
 #[test]
 fn with_a_small_window_those_that_wait_are_faster_than_lowest_rtt() {
     let time = |scheduler, limit| transfer(scheduler, &UNLIKE, 2000, limit).ms;
-    for scheduler in [Scheduler::Ecf, Scheduler::Blest, Scheduler::Daps, Scheduler::Otias, Scheduler::Fdps] {
-        let (it, lowest) = (time(scheduler, 40), time(Scheduler::LowestRtt, 40));
+    for scheduler in [scheduler::ECF, scheduler::BLEST, scheduler::DAPS, scheduler::OTIAS, scheduler::FDPS] {
+        let (it, lowest) = (time(scheduler, 40), time(scheduler::LOWEST_RTT, 40));
         assert!(it * 10 < lowest * 8, "{scheduler:?}: {it} ms, lowest RTT first: {lowest} ms");
     }
     // Where it does not, ECF gains at the end, and BLEST does as lowest RTT first.
-    let lowest = time(Scheduler::LowestRtt, 10_000);
-    assert!(time(Scheduler::Ecf, 10_000) < lowest);
-    assert_eq!(time(Scheduler::Blest, 10_000), lowest);
+    let lowest = time(scheduler::LOWEST_RTT, 10_000);
+    assert!(time(scheduler::ECF, 10_000) < lowest);
+    assert_eq!(time(scheduler::BLEST, 10_000), lowest);
 }
 
 /// The claim of FDPS: packets arrive in order where each path carries what is in order when it arrives.
 #[test]
 fn with_data_from_further_back_packets_wait_less_at_the_receiver() {
     let at = |scheduler| transfer(scheduler, &UNLIKE, 2000, 10_000);
-    let (it, lowest) = (at(Scheduler::Fdps), at(Scheduler::LowestRtt));
+    let (it, lowest) = (at(scheduler::FDPS), at(scheduler::LOWEST_RTT));
     assert!(it.waited_ms * 5 < lowest.waited_ms, "{} ms, lowest RTT first: {} ms", it.waited_ms, lowest.waited_ms);
     assert!(it.ms <= lowest.ms, "{} ms, lowest RTT first: {} ms", it.ms, lowest.ms);
 }

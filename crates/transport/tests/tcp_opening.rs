@@ -7,7 +7,7 @@ use common::{Exchange, Fate, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::tcp::{Config, Connection};
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role};
@@ -53,7 +53,7 @@ fn run(
 #[test]
 fn a_syn_with_the_request_saves_a_round_trip() {
     for (fast_open, one_ways) in [(false, 3), (true, 1)] {
-        let pair = run(fast_open, Algorithm::Cubic, 400, Vec::new());
+        let pair = run(fast_open, cc::CUBIC, 400, Vec::new());
         let Body::Tcp(syn) = &pair.seen[0].packet.body else { panic!("not TCP") };
         assert_eq!((syn.kind, syn.len), (Kind::Syn, if fast_open { 400 } else { 0 }));
         assert_eq!(pair.seen[0].packet.len, if fast_open { 472 } else { 60 });
@@ -65,7 +65,7 @@ fn a_syn_with_the_request_saves_a_round_trip() {
 
 #[test]
 fn what_does_not_fit_into_the_syn_follows_the_syn_ack() {
-    let pair = run(true, Algorithm::Cubic, 5000, Vec::new());
+    let pair = run(true, cc::CUBIC, 5000, Vec::new());
     let data = pair.seen.iter().filter(|s| s.from_client).filter_map(|s| match &s.packet.body {
         Body::Tcp(s) if s.len > 0 => Some((s.seq, s.len)),
         _ => None,
@@ -114,8 +114,8 @@ fn every_segment_of_the_handshake_may_be_lost_doubled_or_late() {
     let fates = [Fate::Lost, Fate::Twice, Fate::Late(Span::from_millis(30)), Fate::Late(Span::from_secs(2))];
     for (fast_open, fate) in [false, true].into_iter().flat_map(|f| fates.map(move |fate| (f, fate))) {
         for (from_client, n) in [true, false].into_iter().flat_map(|d| (1..=10).map(move |n| (d, n))) {
-            run(fast_open, Algorithm::Cubic, 400, vec![(from_client, n, fate)]);
-            run(fast_open, Algorithm::Bbr, 3000, vec![(from_client, n, fate)]);
+            run(fast_open, cc::CUBIC, 400, vec![(from_client, n, fate)]);
+            run(fast_open, cc::BBR, 3000, vec![(from_client, n, fate)]);
         }
     }
 }
@@ -123,7 +123,7 @@ fn every_segment_of_the_handshake_may_be_lost_doubled_or_late() {
 #[test]
 fn a_dead_path_is_given_up_with_the_right_reason() {
     for (fast_open, passed) in [false, true].into_iter().flat_map(|f| (0..5).map(move |n| (f, n))) {
-        let mut pair = pair(fast_open, Algorithm::Cubic, 400);
+        let mut pair = pair(fast_open, cc::CUBIC, 400);
         let mut sent = 0;
         pair.fortune = Some(Box::new(move |_| {
             sent += 1;
@@ -153,6 +153,6 @@ proptest! {
         fast_open in any::<bool>(), request in 1u64..5000, bbr in any::<bool>(),
         events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
     ) {
-        run(fast_open, if bbr { Algorithm::Bbr } else { Algorithm::Cubic }, request, events);
+        run(fast_open, if bbr { cc::BBR } else { cc::CUBIC }, request, events);
     }
 }

@@ -275,7 +275,7 @@ fn a_timestamp_takes_back_a_timeout_at_once() {
     assert_eq!(server.connection.stats().retransmitted_packets, 1);
 }
 
-/// The same acknowledgement, but it echoes the retransmission: the original was lost.
+/// That acknowledgement, but it echoes the retransmission: the original was lost.
 #[test]
 fn a_timeout_that_repaired_a_loss_is_not_taken_back() {
     let mut server = Bench::established(with_timestamps(Role::Server));

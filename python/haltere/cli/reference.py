@@ -152,8 +152,13 @@ def schema(of: str) -> None:
         from haltere.study.schema import study_schema
 
         found = study_schema()
+    elif of == "figures":
+        from haltere.figures.kinds import model
+
+        found = model().model_json_schema()
     else:
-        raise InputError("there is no schema of that", field="schema", given=as_written(of), right="scenario or study")
+        right = "scenario, study or figures"
+        raise InputError("there is no schema of that", field="schema", given=as_written(of), right=right)
     print(json.dumps(found, indent=2))
 
 
@@ -199,6 +204,8 @@ def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
     }
     if any(case.get("share_of_floor") is not None for case in cases):
         columns["share of the floor"] = _getter("share_of_floor")
+    if any(case.get("share_of_ten_flows") is not None for case in cases):
+        columns["share of ten flows"] = _getter("share_of_ten_flows")
     if any(case.get("times_real_time") is not None for case in cases):
         columns["times real time"] = _getter("times_real_time")
     for name, heading in _MEMORY.items():

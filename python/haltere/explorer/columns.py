@@ -12,6 +12,7 @@ from haltere.metrics import METRICS, quantities
 from haltere.metrics.contenders import keys, look
 from haltere.metrics.tables import Tables
 from haltere.results import Results
+from haltere.results.numbers import columns as numbers_of
 from haltere.results.tables import KEY
 
 _UNITS = {"_s": "s", "_bps": "bit/s", "_bytes": "B", "_packets": "packets"}
@@ -97,6 +98,7 @@ def _metrics(
             numbers[metric.name] = _rounded(column)
     sources = {"": results.runs, "flow: ": results.flows, "probe: ": results.latency}
     skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
+    skipped |= numbers_of(results.manifest).keys()
     for prefix, table in sources.items():
         columns = [name for name, kind in table.schema.items() if kind.is_numeric() and name not in skipped]
         means = table.group_by("run_id").agg(pl.col(columns).mean()) if columns else table.select("run_id").unique()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Callable[..., Drawing]:
-    function = None if name.startswith("_") else _functions().get(name)
+    # `from haltere.figures import parts` asks here first: a module of the package must not load all kinds.
+    is_module = name.startswith("_") or find_spec(f"haltere.figures.{name}") is not None
+    function = None if is_module else _functions().get(name)
     if function is None:
         raise AttributeError(f"module 'haltere.figures' has no attribute {name!r}")
     return function

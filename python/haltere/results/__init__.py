@@ -14,7 +14,7 @@ import polars as pl
 from haltere.errors import InputError, Place
 from haltere.files import write_whole
 from haltere.notebook import notebook
-from haltere.results import tables
+from haltere.results import numbers, tables
 
 TABLES = ("runs", "flows", "links")
 
@@ -26,6 +26,7 @@ class Results:
     >>> results = load("results/quic-dumbbell")
     >>> results.flows.group_by("transport", "loss").agg(pl.col("completion_s").median())
 
+    Beside the words of a factor such as `rate` stands a column of numbers, `rate_bps` (`haltere.results.numbers`).
     `manifest` says which study, version, seed and machine they came from.
     """
 
@@ -93,7 +94,7 @@ class Results:
     def _table(self, name: str) -> pl.DataFrame:
         file = self.path / f"{name}.parquet"
         try:
-            return pl.read_parquet(file)
+            return numbers.beside(pl.read_parquet(file), self.manifest)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise InputError(
                 f"cannot be read: {error}", place=Place(str(file)), right="a table written by `haltere run`"
@@ -151,4 +152,9 @@ def write(path: Path, frames: dict[str, pl.DataFrame], manifest: dict[str, Any])
         buffer = io.BytesIO()
         frames[name].write_parquet(buffer, compression="zstd", statistics=True)
         write_whole(path / f"{name}.parquet", buffer.getvalue())
+    write_manifest(path, manifest)
+
+
+def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest of a results folder."""
     write_whole(path / "manifest.json", (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())

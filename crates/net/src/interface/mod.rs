@@ -18,7 +18,7 @@ use crate::link::wire::Wire;
 use crate::link::{Link, LinkConfig};
 use crate::occupancy::{Held, HeldStages, Integral};
 use crate::packet::{FlowKey, Packet};
-use crate::queue::{Backlog, Discipline, DropReason, Fate, Fates, Place, QueueDiscipline};
+use crate::queue::{Backlog, DROP_TAIL, DropReason, Fate, Fates, Place, QueueDiscipline};
 use crate::rng::Streams;
 use crate::time::Time;
 use bql::ByteLimit;
@@ -93,7 +93,7 @@ impl<B: Clone + Send + 'static> Interface<B> {
     pub fn new(config: &LinkConfig, ring: Ring, name: &str, streams: &Streams, crediting: Crediting) -> Interface<B> {
         let scale = config.scale(config.greatest_delay() * 2);
         let queue = config.queue.build(&Place { scale, name, streams });
-        let bypass = config.queue.discipline() == Discipline::DropTail;
+        let bypass = config.queue.discipline() == DROP_TAIL;
         Interface { bypass, ..Interface::with_discipline(config, ring, name, streams, crediting, queue) }
     }
 

@@ -19,7 +19,7 @@ pub use config::LinkConfig;
 use crate::cx::{Cx, Metric};
 use crate::occupancy::{Area, Held, Integral};
 use crate::packet::{Ecn, Packet};
-use crate::queue::{Backlog, DropReason, Fates, Limit, Place, QueueConfig, QueueDiscipline};
+use crate::queue::{Backlog, DropReason, Fates, Limit, Place, QueueDiscipline};
 use crate::rng::Streams;
 use crate::time::Time;
 use ahead::Sent;
@@ -94,8 +94,8 @@ impl<B: Clone + Send + 'static> Link<B> {
     /// A link; its random processes draw from the streams `name/loss`, `name/jitter`, `name/duplication`, `name/queue`.
     pub fn new(config: &LinkConfig, name: &str, streams: &Streams) -> Link<B> {
         let scale = config.scale(config.greatest_delay() * 2);
-        if let QueueConfig::DropTail(queue) = &config.queue {
-            let (limit, mark) = (queue.limit.limit(&scale), queue.mark.map(|mark| mark.limit(&scale)));
+        if let Some((limit, mark)) = config.queue.as_drop_tail() {
+            let (limit, mark) = (limit.limit(&scale), mark.map(|mark| mark.limit(&scale)));
             let waiting = Waiting::DropTail { limit, mark, starts: VecDeque::new(), bytes: 0, byte_ns: 0 };
             return Link::with_waiting(config, name, streams, waiting);
         }

@@ -20,24 +20,26 @@
 use super::cake_shaper::{Framing, Line, Shaper};
 use super::cake_tin::{FlowMode, Tin};
 use super::cobalt;
-use super::config::{Description, Place, Value, parameters};
 use super::packets::Store;
-use super::{Backlog, DropReason, Fates, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Place, QueueDiscipline, Value, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 use crate::units::{Bytes, QuantityError, Rate};
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "cake",
-    summary: "a shaper with classes, equal shares for hosts and for the flows of each, and COBALT on each flow",
-    reference: "Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux net/sched/sch_cake.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "cake",
+        summary: "a shaper with classes, equal shares for hosts and for the flows of each, and COBALT on each flow",
+        reference: "Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux net/sched/sch_cake.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of CAKE.
-    pub struct Config {
+    pub struct Config for Cake {
         /// The rate of the shaper. Without it packets leave as fast as the link takes them.
         bandwidth: Option<Rate> = None,
         /// The tins: besteffort (one), diffserv3 or diffserv4.

@@ -13,7 +13,7 @@ pub enum Framing {
     Ptm,
 }
 
-/// What is added to a packet on the line.
+/// The bytes that are added to a packet on the line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     /// Bytes added to the IP packet.
@@ -64,7 +64,7 @@ pub(super) struct Shaper {
     /// bit/s; 0 if nothing is shaped.
     pub(super) bps: u64,
     next: Schedule,
-    /// The same at two thirds of the rate, without what was dropped: it bounds the wait after many drops that were charged.
+    /// The time at two thirds of the rate, without what was dropped: it bounds the wait after many drops that were charged.
     failsafe: Schedule,
 }
 

@@ -1,17 +1,18 @@
 use super::*;
 use crate::counters::LinkCounters;
 use crate::packet::{Address, ConnectionId, Ecn, FlowKey};
-use crate::queue::{Discipline, QueueConfig, Scale};
+use crate::queue::{QueueConfig, Scale};
 use crate::rng::Streams;
 
 const MTU: u32 = 1500;
 
 fn cake(settings: &[(&str, &str)]) -> Cake<u32> {
-    let mut config = QueueConfig::of(Discipline::Cake);
+    let mut config = QueueConfig::of(crate::queue::CAKE);
     for (name, value) in settings {
         config.set(name, value).unwrap();
     }
-    let QueueConfig::Cake(config) = config else { unreachable!() };
+    let config = config;
+    let Some(config) = config.parameters::<Config>() else { unreachable!() };
     let scale = Scale { rate: None, rtt: Span::from_millis(100), mtu: MTU };
     Cake::at(&config, &Place { scale, name: "l/down", streams: &Streams::new(1, 0) })
 }
@@ -269,7 +270,7 @@ fn a_slow_link_has_longer_times() {
 
 #[test]
 fn words_that_are_not_there_are_refused_with_those_that_are() {
-    let mut config = QueueConfig::of(Discipline::Cake);
+    let mut config = QueueConfig::of(crate::queue::CAKE);
     for (name, wrong, hint) in [
         ("flowmode", "host", "dual-srchost"),
         ("diffserv", "diffserv8", "diffserv3 or diffserv4"),

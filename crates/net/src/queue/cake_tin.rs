@@ -64,7 +64,7 @@ pub(super) enum Set {
     Unused,
     /// Its flow sends little.
     Sparse,
-    /// The same, but it has used up its quantum and waits among the bulk flows for the next one.
+    /// It has used up its quantum and waits among the bulk flows for the next one.
     SparseWait,
     /// Its flow has a queue.
     Bulk,

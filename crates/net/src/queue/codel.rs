@@ -6,22 +6,24 @@
 //! the RFC.
 
 use super::codel_control::{Control, State};
-use super::config::{Description, Place, parameters};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "codel",
-    summary: "controlled delay: drops or marks at the head, more and more often while the delay stays above a target",
-    reference: "RFC 8289; Linux net/sched/sch_codel.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "codel",
+        summary: "controlled delay: drops or marks at the head, more and more often while the delay stays above a target",
+        reference: "RFC 8289; Linux net/sched/sch_codel.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of CoDel.
-    pub struct Config {
+    pub struct Config for Codel {
         /// The limit of the queue.
         limit: Length = Length::Packets(1000),
         /// The delay that may stand (RFC 8289 section 4.4).

@@ -1,14 +1,14 @@
 use super::*;
 use crate::counters::LinkCounters;
 use crate::packet::Ecn;
-use crate::queue::{Discipline, Fate, QueueConfig, Scale};
+use crate::queue::{Fate, QueueConfig, Scale};
 use crate::rng::Streams;
 use crate::units::Rate;
 
 const MTU: u32 = 1500;
 
 fn codel(settings: &[(&str, &str)]) -> Box<dyn QueueDiscipline<u32>> {
-    let mut config = QueueConfig::of(Discipline::Codel);
+    let mut config = QueueConfig::of(crate::queue::CODEL);
     for (name, value) in settings {
         config.set(name, value).unwrap();
     }

@@ -5,24 +5,35 @@
 //! "mark": "65p"}`. Values are text with a unit; in a table plain numbers and booleans may stand without quotes.
 
 use super::length::{Length, Limit, Scale};
-use super::{Discipline, QueueConfig, drop_tail};
+use super::tickets::{Ticket, Ticketed};
+use super::{DROP_TAIL, QueueDiscipline, compiled, drop_tail};
+use crate::registry::{Description, Handle, Registry};
 use crate::rng::{Stream, Streams};
 use crate::time::Span;
 use crate::units::{self, Bytes, QuantityError, Rate};
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
+use std::any::Any;
 use std::fmt;
 
-/// A discipline's entry where disciplines are listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Description {
-    /// Its name in configurations.
-    pub name: &'static str,
-    /// A description in one line.
-    pub summary: &'static str,
-    /// Where it is specified.
-    pub reference: &'static str,
+/// A queue discipline as it is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Implementation {
+    /// Its name, summary and reference.
+    pub description: Description,
+    /// Its parameters with their defaults, from which a queue is built.
+    pub defaults: fn() -> Box<dyn Parameters>,
+}
+
+/// A queue discipline, as configurations hold it.
+pub type Discipline = Handle<Implementation>;
+
+impl Implementation {
+    /// Its parameters with their defaults.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        (self.defaults)().list()
+    }
 }
 
 /// A parameter of a discipline.
@@ -30,7 +41,7 @@ pub struct Description {
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub summary: String,
     /// An example of a value.
     pub example: &'static str,
@@ -57,7 +68,7 @@ impl Place<'_> {
 }
 
 /// The value of a parameter. It can be parsed from text and formatted as text.
-pub(super) trait Value: Sized {
+pub trait Value: Sized {
     /// An example of its text.
     const EXAMPLE: &'static str;
     /// Parses it.
@@ -136,10 +147,10 @@ impl<V: Value> Value for Option<V> {
     }
 }
 
-/// The parameters of a discipline, by name.
-pub(super) trait Parameters: Default {
+/// The parameters of a discipline, by name. [`parameters!`](crate::queue::parameters) implements it.
+pub trait Parameters: Any + fmt::Debug + Send + Sync {
     /// All parameters with their defaults.
-    fn list() -> Vec<Parameter>;
+    fn list(&self) -> Vec<Parameter>;
     /// Sets a parameter; `None` if there is none of this name.
     fn set(&mut self, name: &str, text: &str) -> Option<Result<(), QuantityError>>;
     /// The parameters that are not off, in order.
@@ -148,17 +159,23 @@ pub(super) trait Parameters: Default {
     fn resolve(&mut self, scale: &Scale);
     /// Checks the parameters against their ranges and against each other. The error names the parameter and says what
     /// would be right.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
+    fn check(&self) -> Result<(), String>;
+    /// An empty queue. Values that `check` refuses are brought into their ranges.
+    fn build(&self, place: &Place<'_>) -> Box<dyn QueueDiscipline<Ticket>>;
+    /// A copy.
+    fn boxed(&self) -> Box<dyn Parameters>;
+    /// Whether the other parameters are of the same discipline and have the same values.
+    fn equals(&self, other: &dyn Parameters) -> bool;
 }
 
-/// Declares the parameters of a discipline: a struct, its defaults, and how they are parsed and formatted. After the
-/// struct may stand `check(FUNCTION)`, a function that checks the whole of it.
-macro_rules! parameters {
+/// Declares the parameters of a discipline: a struct, its defaults, and how they are parsed and formatted. The discipline
+/// after `for` has `at(&Config, &Place)`. After the struct may stand `check(FUNCTION)`, a function that checks the whole of
+/// it.
+#[macro_export]
+macro_rules! queue_parameters {
     (
         $(#[$doc:meta])*
-        pub struct $config:ident {
+        pub struct $config:ident for $discipline:ident {
             $($(#[doc = $summary:literal])+ $field:ident: $type:ty = $default:expr,)*
         }
         $(check($check:path))?
@@ -175,9 +192,9 @@ macro_rules! parameters {
             }
         }
 
-        impl $crate::queue::config::Parameters for $config {
-            fn list() -> Vec<$crate::queue::config::Parameter> {
-                use $crate::queue::config::{Parameter, Value};
+        impl $crate::queue::Parameters for $config {
+            fn list(&self) -> Vec<$crate::queue::Parameter> {
+                use $crate::queue::{Parameter, Value};
                 let default = $config::default();
                 vec![$(Parameter {
                     name: stringify!($field),
@@ -187,187 +204,150 @@ macro_rules! parameters {
                 },)*]
             }
             fn set(&mut self, name: &str, text: &str) -> Option<Result<(), $crate::units::QuantityError>> {
-                use $crate::queue::config::Value;
+                use $crate::queue::Value;
                 match name {
                     $(stringify!($field) => Some(<$type as Value>::parse(text).map(|value| self.$field = value)),)*
                     _ => None,
                 }
             }
             fn texts(&self) -> Vec<(&'static str, String)> {
-                use $crate::queue::config::Value;
+                use $crate::queue::Value;
                 [$((stringify!($field), self.$field.text()),)*]
                     .into_iter()
                     .filter_map(|(name, text)| Some((name, text?)))
                     .collect()
             }
             fn resolve(&mut self, scale: &$crate::queue::Scale) {
-                use $crate::queue::config::Value;
+                use $crate::queue::Value;
                 $(self.$field.resolve(scale);)*
             }
-            $(fn check(&self) -> Result<(), String> {
-                $check(self)
-            })?
-        }
-    };
-}
-pub(super) use parameters;
-
-/// Declares the disciplines. Each entry names its module, which has `Config` and `DESCRIPTION`, and the discipline in
-/// it, which has `at(&Config, &Place)`.
-macro_rules! disciplines {
-    ($($(#[$doc:meta])* $module:ident :: $discipline:ident,)*) => {
-        $(mod $module; pub use $module::$discipline;)*
-        use config::Parameters as _;
-
-        /// All disciplines.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Discipline {
-            $($(#[$doc])* $discipline,)*
-        }
-
-        impl Discipline {
-            /// All of them.
-            pub const ALL: &[Discipline] = &[$(Discipline::$discipline),*];
-
-            /// Its name and references.
-            pub const fn describe(self) -> Description {
-                match self {
-                    $(Discipline::$discipline => $module::DESCRIPTION,)*
-                }
+            fn check(&self) -> Result<(), String> {
+                $($check(self)?;)?
+                Ok(())
             }
-
-            /// Its parameters with their defaults.
-            pub fn parameters(self) -> Vec<Parameter> {
-                match self {
-                    $(Discipline::$discipline => $module::Config::list(),)*
-                }
+            fn build(
+                &self,
+                place: &$crate::queue::Place<'_>,
+            ) -> Box<dyn $crate::queue::QueueDiscipline<$crate::queue::Ticket>> {
+                Box::new($discipline::at(self, place))
             }
-        }
-
-        /// A queue discipline with its parameters.
-        #[derive(Clone, PartialEq, Debug)]
-        pub enum QueueConfig {
-            $($(#[$doc])* $discipline($module::Config),)*
-        }
-
-        impl QueueConfig {
-            /// This discipline with its defaults.
-            pub fn of(discipline: Discipline) -> QueueConfig {
-                match discipline {
-                    $(Discipline::$discipline => QueueConfig::$discipline($module::Config::default()),)*
-                }
+            fn boxed(&self) -> Box<dyn $crate::queue::Parameters> {
+                Box::new(self.clone())
             }
-
-            /// The discipline's kind.
-            pub const fn discipline(&self) -> Discipline {
-                match self {
-                    $(QueueConfig::$discipline(_) => Discipline::$discipline,)*
-                }
-            }
-
-            /// Turns lengths in bandwidth-delay products into packets.
-            pub fn resolve(&mut self, scale: &Scale) {
-                match self {
-                    $(QueueConfig::$discipline(config) => config.resolve(scale),)*
-                }
-            }
-
-            /// Whether a length is given in bandwidth-delay products, so that it depends on the path.
-            pub fn has_bdp(&self) -> bool {
-                let at = |rtt| {
-                    let mut config = self.clone();
-                    config.resolve(&Scale { rate: Some($crate::units::Rate::from_bps(1_000_000_000_000)), rtt, mtu: 1500 });
-                    config
-                };
-                at($crate::time::Span::from_secs(1)) != at($crate::time::Span::from_secs(1_000_000))
-            }
-
-            /// Checks the parameters against their ranges and against each other.
-            ///
-            /// # Errors
-            ///
-            /// If one is out of its range. The error names it and says what would be right.
-            pub fn check(&self) -> Result<(), String> {
-                match self {
-                    $(QueueConfig::$discipline(config) => config.check(),)*
-                }
-            }
-
-            /// An empty queue of this discipline. Values that `check` refuses are brought into their ranges.
-            pub fn build<B: Send + 'static>(&self, place: &Place<'_>) -> Box<dyn QueueDiscipline<B>> {
-                match self {
-                    $(QueueConfig::$discipline(config) => Box::new($discipline::at(config, place)),)*
-                }
-            }
-
-            /// Sets a parameter; `None` if there is none of this name.
-            fn try_set(&mut self, name: &str, text: &str) -> Option<Result<(), $crate::units::QuantityError>> {
-                match self {
-                    $(QueueConfig::$discipline(config) => config.set(name, text),)*
-                }
-            }
-
-            /// The parameters that are not off, as text with units.
-            pub fn texts(&self) -> Vec<(&'static str, String)> {
-                match self {
-                    $(QueueConfig::$discipline(config) => config.texts(),)*
-                }
+            fn equals(&self, other: &dyn $crate::queue::Parameters) -> bool {
+                (other as &dyn std::any::Any).downcast_ref::<$config>() == Some(self)
             }
         }
     };
 }
 
-pub(super) use disciplines;
+/// A queue discipline with its parameters.
+#[derive(Debug)]
+pub struct QueueConfig {
+    discipline: Discipline,
+    parameters: Box<dyn Parameters>,
+}
 
-impl Discipline {
-    /// The discipline called `name`.
-    ///
-    /// # Errors
-    ///
-    /// If there is none; the error lists the names.
-    pub fn named(name: &str) -> Result<Discipline, String> {
-        let all = || Discipline::ALL.iter().map(|d| d.describe().name);
-        let found = Discipline::ALL.iter().copied().find(|d| d.describe().name == name);
-        found.ok_or_else(|| {
-            let known: Vec<_> = all().collect();
-            format!("unknown queue discipline {name:?}: there are {}", known.join(", "))
-        })
+impl Clone for QueueConfig {
+    fn clone(&self) -> QueueConfig {
+        QueueConfig { discipline: self.discipline, parameters: self.parameters.boxed() }
+    }
+}
+
+impl PartialEq for QueueConfig {
+    fn eq(&self, other: &QueueConfig) -> bool {
+        self.discipline == other.discipline && self.parameters.equals(&*other.parameters)
     }
 }
 
 impl QueueConfig {
+    /// This discipline with its defaults.
+    pub fn of(discipline: Discipline) -> QueueConfig {
+        QueueConfig { discipline, parameters: (discipline.defaults)() }
+    }
+
+    /// A drop-tail queue of this limit that marks ECN-capable packets from `mark` on.
+    pub fn drop_tail(limit: Limit, mark: Option<Limit>) -> QueueConfig {
+        let parameters = drop_tail::Config { limit: limit.into(), mark: mark.map(Length::from) };
+        QueueConfig { discipline: DROP_TAIL, parameters: Box::new(parameters) }
+    }
+
+    /// The limit and the mark of a drop-tail queue; `None` for other disciplines.
+    pub fn as_drop_tail(&self) -> Option<(Length, Option<Length>)> {
+        self.parameters::<drop_tail::Config>().map(|config| (config.limit, config.mark))
+    }
+
+    /// The parameters as their own type; `None` if they are those of another discipline.
+    pub fn parameters<P: Parameters>(&self) -> Option<&P> {
+        let parameters: &dyn Any = &*self.parameters;
+        parameters.downcast_ref()
+    }
+
+    /// The discipline.
+    pub fn discipline(&self) -> Discipline {
+        self.discipline
+    }
+
+    /// Turns lengths in bandwidth-delay products into packets.
+    pub fn resolve(&mut self, scale: &Scale) {
+        self.parameters.resolve(scale);
+    }
+
+    /// Whether a length is given in bandwidth-delay products, so that it depends on the path.
+    pub fn has_bdp(&self) -> bool {
+        let at = |rtt| {
+            let mut config = self.clone();
+            config.resolve(&Scale { rate: Some(Rate::from_bps(1_000_000_000_000)), rtt, mtu: 1500 });
+            config
+        };
+        at(Span::from_secs(1)) != at(Span::from_secs(1_000_000))
+    }
+
+    /// Checks the parameters against their ranges and against each other.
+    ///
+    /// # Errors
+    ///
+    /// If one is out of its range. The error names it and says what would be right.
+    pub fn check(&self) -> Result<(), String> {
+        self.parameters.check()
+    }
+
+    /// An empty queue of this discipline. Values that `check` refuses are brought into their ranges.
+    pub fn build<B: Send + 'static>(&self, place: &Place<'_>) -> Box<dyn QueueDiscipline<B>> {
+        compiled(&*self.parameters, place).unwrap_or_else(|| Box::new(Ticketed::new(self.parameters.build(place))))
+    }
+
     /// Sets a parameter from text such as `64kB`.
     ///
     /// # Errors
     ///
     /// If the discipline has no such parameter, or the value is invalid. The error says what would be right.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
-        match self.try_set(name, text) {
+        match self.parameters.set(name, text) {
             Some(set) => set.map_err(|wrong| format!("{name}: {wrong}")),
             None => {
-                let discipline = self.discipline();
-                let known: Vec<_> = discipline.parameters().iter().map(|p| p.name).collect();
-                let (its, known) = (discipline.describe().name, known.join(", "));
+                let known: Vec<_> = self.parameters.list().iter().map(|p| p.name).collect();
+                let (its, known) = (self.discipline.name(), known.join(", "));
                 Err(format!("the queue discipline {its} has no parameter {name:?}: it has {known}"))
             }
         }
+    }
+
+    /// The parameters that are not off, as text with units.
+    pub fn texts(&self) -> Vec<(&'static str, String)> {
+        self.parameters.texts()
     }
 
     /// The value of a parameter as text; `None` if it is off or the discipline has none of this name.
     pub fn get(&self, name: &str) -> Option<String> {
         self.texts().into_iter().find(|(its, _)| *its == name).map(|(_, text)| text)
     }
-
-    /// A drop-tail queue of this limit that marks ECN-capable packets from `mark` on.
-    pub fn drop_tail(limit: Limit, mark: Option<Limit>) -> QueueConfig {
-        QueueConfig::DropTail(drop_tail::Config { limit: limit.into(), mark: mark.map(Length::from) })
-    }
 }
 
 impl Default for QueueConfig {
     /// Drop-tail with its default limit.
     fn default() -> QueueConfig {
-        QueueConfig::of(Discipline::DropTail)
+        QueueConfig::of(DROP_TAIL)
     }
 }
 
@@ -380,7 +360,7 @@ impl From<Limit> for QueueConfig {
 impl Serialize for QueueConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("discipline", self.discipline().describe().name)?;
+        map.serialize_entry("discipline", self.discipline.name())?;
         for (name, text) in self.texts() {
             map.serialize_entry(name, &text)?;
         }
@@ -421,41 +401,52 @@ impl<'de> Deserialize<'de> for Text {
 
 impl<'de> Deserialize<'de> for QueueConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<QueueConfig, D::Error> {
-        struct Queue;
-        impl<'de> Visitor<'de> for Queue {
-            type Value = QueueConfig;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a queue: a limit such as \"1000p\", a discipline such as \"head-drop:limit=100p\", or a table with \
-                     discipline and parameters",
-                )
-            }
-            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<QueueConfig, E> {
-                QueueConfig::from_word(word).map_err(E::custom)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<QueueConfig, A::Error> {
-                let (mut config, mut given) = (QueueConfig::default(), Vec::new());
-                while let Some(name) = map.next_key::<String>()? {
-                    let Text(text) = map.next_value()?;
-                    match name.as_str() {
-                        "discipline" => config = QueueConfig::of(Discipline::named(&text).map_err(A::Error::custom)?),
-                        _ => given.push((name, text)),
-                    }
-                }
-                // The short form of a drop-tail queue's limit in the core's JSON.
-                let unit = given.first().map(|(name, _)| name.as_str()).filter(|_| given.len() == 1);
-                if let (Some(unit @ ("packets" | "bytes")), Discipline::DropTail) = (unit, config.discipline()) {
-                    let letter = if unit == "packets" { "p" } else { "B" };
-                    given = vec![("limit".to_string(), format!("{}{letter}", given[0].1))];
-                }
-                for (name, text) in given {
-                    config.set(&name, &text).map_err(A::Error::custom)?;
-                }
-                config.check().map_err(A::Error::custom)?;
-                Ok(config)
+        Among(&Registry::default()).deserialize(deserializer)
+    }
+}
+
+/// Reads a queue whose discipline is one of a registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Among<'r>(pub &'r Registry<Implementation>);
+
+impl<'de> DeserializeSeed<'de> for Among<'_> {
+    type Value = QueueConfig;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<QueueConfig, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Among<'_> {
+    type Value = QueueConfig;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a queue: a limit such as \"1000p\", a discipline such as \"head-drop:limit=100p\", or a table with \
+             discipline and parameters",
+        )
+    }
+    fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<QueueConfig, E> {
+        QueueConfig::from_word_among(word, self.0).map_err(E::custom)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<QueueConfig, A::Error> {
+        let (mut config, mut given) = (QueueConfig::default(), Vec::new());
+        while let Some(name) = map.next_key::<String>()? {
+            let Text(text) = map.next_value()?;
+            match name.as_str() {
+                "discipline" => config = QueueConfig::of(self.0.named(&text).map_err(A::Error::custom)?),
+                _ => given.push((name, text)),
             }
         }
-        deserializer.deserialize_any(Queue)
+        // The short form of a drop-tail queue's limit in the core's JSON.
+        let unit = given.first().map(|(name, _)| name.as_str()).filter(|_| given.len() == 1);
+        if let Some(unit @ ("packets" | "bytes")) = unit.filter(|_| config.discipline == DROP_TAIL) {
+            let letter = if unit == "packets" { "p" } else { "B" };
+            given = vec![("limit".to_string(), format!("{}{letter}", given[0].1))];
+        }
+        for (name, text) in given {
+            config.set(&name, &text).map_err(A::Error::custom)?;
+        }
+        config.check().map_err(A::Error::custom)?;
+        Ok(config)
     }
 }
 

@@ -1,21 +1,23 @@
 //! Drop-tail: first in, first out. A packet that finds the queue full is dropped.
 
-use super::config::{Description, Place, parameters};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "drop-tail",
-    summary: "first in, first out; a packet that finds the queue full is dropped",
-    reference: "Linux net/sched/sch_fifo.c; RFC 8257 section 3.1 (mark)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "drop-tail",
+        summary: "first in, first out; a packet that finds the queue full is dropped",
+        reference: "Linux net/sched/sch_fifo.c; RFC 8257 section 3.1 (mark)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of drop-tail.
-    pub struct Config {
+    pub struct Config for DropTail {
         /// The limit of the queue.
         limit: Length = Length::Packets(1000),
         /// ECN-capable packets that find this much waiting are marked. Without it none are.

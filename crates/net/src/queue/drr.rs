@@ -7,25 +7,27 @@
 //! the longest queue loses a packet when the buffer is full). In Linux filters choose the class of a packet; here it is
 //! the hash of its flow, as with Linux's filter `flow hash`.
 
-use super::config::{Description, Place, parameters};
 use super::hash::{Slots, flow_hash};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "drr",
-    summary: "deficit round robin over classes of flows by their hash; each is a drop-tail queue",
-    reference: "Shreedhar, Varghese, SIGCOMM 1995; Linux net/sched/sch_drr.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "drr",
+        summary: "deficit round robin over classes of flows by their hash; each is a drop-tail queue",
+        reference: "Shreedhar, Varghese, SIGCOMM 1995; Linux net/sched/sch_drr.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of `drr`.
-    pub struct Config {
+    pub struct Config for Drr {
         /// The limit of each class.
         limit: Length = Length::Packets(1000),
         /// The bytes that a class may send in a round, from 256B to 1MiB. Without it the link's MTU.

@@ -17,26 +17,28 @@
 //! Packets are classified by ECT(1) and CE (section 2.3); there are no filters. Updates are made up for when a packet comes
 //! or leaves, each at its own time.
 
-use super::config::{Description, Place, Value, parameters};
 use super::packets::{Fifo, Store, memory};
 use super::whole::{Factor, Percent};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, Value, parameters};
+use crate::registry::Description;
 use crate::packet::{Ecn, Packet};
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 use crate::units::{self, Bytes, QuantityError};
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "dualpi2",
-    summary: "L4S: a queue of little delay for scalable congestion controls, coupled to a classic one with a PI controller",
-    reference: "RFC 9332; Linux net/sched/sch_dualpi2.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "dualpi2",
+        summary: "L4S: a queue of little delay for scalable congestion controls, coupled to a classic one with a PI controller",
+        reference: "RFC 9332; Linux net/sched/sch_dualpi2.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of DualPI2.
-    pub struct Config {
+    pub struct Config for DualPi2 {
         /// The limit of both queues together.
         limit: Length = Length::Packets(10_000),
         /// The memory of the packets, as Linux accounts it. Without it two MTUs for each packet of the limit.
@@ -120,7 +122,7 @@ pub struct DualPi2<B> {
     any_ect: bool,
     /// The weight of C in percent.
     weight: i64,
-    /// Whose turn it is: that of L while it is not positive.
+    /// The turn: that of L while it is not positive.
     credit: i64,
     /// p'.
     probability: f64,

@@ -1,16 +1,17 @@
 use super::*;
 use crate::counters::LinkCounters;
-use crate::queue::{Discipline, QueueConfig, Scale};
+use crate::queue::{QueueConfig, Scale};
 use crate::rng::Streams;
 
 const MTU: u32 = 1500;
 
 fn dualpi2(settings: &[(&str, &str)]) -> DualPi2<u32> {
-    let mut config = QueueConfig::of(Discipline::DualPi2);
+    let mut config = QueueConfig::of(crate::queue::DUALPI2);
     for (name, value) in settings {
         config.set(name, value).unwrap();
     }
-    let QueueConfig::DualPi2(config) = config else { unreachable!() };
+    let config = config;
+    let Some(config) = config.parameters::<Config>() else { unreachable!() };
     let scale = Scale { rate: None, rtt: Span::from_millis(100), mtu: MTU };
     DualPi2::at(&config, &Place { scale, name: "l/down", streams: &Streams::new(1, 0) })
 }

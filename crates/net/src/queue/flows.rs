@@ -60,7 +60,7 @@ impl<S> Flows<S> {
         &mut self.flows[flow as usize]
     }
 
-    /// The same to look at.
+    /// The flow, to look at.
     #[inline]
     pub(super) fn get(&self, flow: u32) -> &Flow<S> {
         &self.flows[flow as usize]

@@ -8,26 +8,28 @@
 //! as in the kernel, which lists a flow before it notes the band of the packet.
 
 use super::bands::{Numbers, PrioMap};
-use super::config::{Description, Place, parameters};
 use super::drr::{check_quantum, quantum};
 use super::hash::FlowTable;
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::{FlowKey, Packet};
 use crate::time::{Span, Time};
 use crate::units::{Bytes, Rate};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "fq",
-    summary: "serves flows in turn, new ones first, in three bands with weights; can limit the rate of each flow",
-    reference: "Linux net/sched/sch_fq.c; tc-fq(8)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "fq",
+        summary: "serves flows in turn, new ones first, in three bands with weights; can limit the rate of each flow",
+        reference: "Linux net/sched/sch_fq.c; tc-fq(8)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of `fq`.
-    pub struct Config {
+    pub struct Config for Fq {
         /// The limit of each band.
         limit: Length = Length::Packets(10_000),
         /// The limit of a flow.

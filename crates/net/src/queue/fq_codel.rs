@@ -8,25 +8,27 @@
 //! an Ethernet header of 14 bytes as well. The control of a flow's queue is that of `codel`, with ECN on.
 
 use super::codel_control::{Control, State};
-use super::config::{Description, Place, parameters};
 use super::flows::{Buckets, Flows, quantum};
 use super::packets::Store;
 use super::whole::FlowCount;
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
 use crate::units::Bytes;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "fq_codel",
-    summary: "flows share equally, flows that send little go first, and CoDel controls the delay of each",
-    reference: "RFC 8290; Linux net/sched/sch_fq_codel.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "fq_codel",
+        summary: "flows share equally, flows that send little go first, and CoDel controls the delay of each",
+        reference: "RFC 8290; Linux net/sched/sch_fq_codel.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of FQ-CoDel.
-    pub struct Config {
+    pub struct Config for FqCodel {
         /// The limit of all flows together. The flow with the most bytes loses what is too much.
         limit: Length = Length::Packets(10_240),
         /// The memory of the packets, as Linux accounts it: 2304 bytes for one of 1500.

@@ -1,11 +1,11 @@
 use super::*;
 use crate::counters::LinkCounters;
 use crate::packet::{Address, ConnectionId, Ecn, FlowKey};
-use crate::queue::{Discipline, QueueConfig, Scale};
+use crate::queue::{QueueConfig, Scale};
 use crate::rng::Streams;
 
 fn fq_codel(settings: &[(&str, &str)]) -> Box<dyn QueueDiscipline<u32>> {
-    let mut config = QueueConfig::of(Discipline::FqCodel);
+    let mut config = QueueConfig::of(crate::queue::FQ_CODEL);
     for (name, value) in settings {
         config.set(name, value).unwrap();
     }
@@ -147,7 +147,7 @@ fn which_flows_share_a_bucket_depends_on_the_seed_alone() {
 
 #[test]
 fn buckets_are_refused_beyond_what_linux_allows() {
-    let mut config = QueueConfig::of(Discipline::FqCodel);
+    let mut config = QueueConfig::of(crate::queue::FQ_CODEL);
     for wrong in ["0", "65537", "many"] {
         assert!(config.set("flows", wrong).unwrap_err().contains("from 1 to 65536"));
     }

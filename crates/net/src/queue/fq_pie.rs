@@ -7,27 +7,29 @@
 //! packet is marked while the probability of its flow is at most `ecn_prob`. Linux has a `memory_limit` too, which counts
 //! packets that exceed it but drops none; it is left out here.
 
-use super::config::{Description, Place, parameters};
 use super::flows::{Buckets, Flows, quantum};
 use super::packets::Store;
 use super::pie_control::{Control, State, gain, in_ticks};
 use super::whole::FlowCount;
-use super::{Backlog, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 use crate::units::Bytes;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "fq_pie",
-    summary: "flows share equally, flows that send little go first, and PIE controls the delay of each",
-    reference: "RFC 8033; RFC 8290 section 4; Linux net/sched/sch_fq_pie.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "fq_pie",
+        summary: "flows share equally, flows that send little go first, and PIE controls the delay of each",
+        reference: "RFC 8033; RFC 8290 section 4; Linux net/sched/sch_fq_pie.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of FQ-PIE.
-    pub struct Config {
+    pub struct Config for FqPie {
         /// The limit of all flows together.
         limit: Length = Length::Packets(10_240),
         /// The number of buckets into which flows are hashed.
@@ -136,11 +138,11 @@ mod tests {
     use super::*;
     use crate::counters::LinkCounters;
     use crate::packet::{ConnectionId, Ecn, FlowKey};
-    use crate::queue::{Discipline, DropReason, Fate, QueueConfig, Scale};
+    use crate::queue::{DropReason, Fate, QueueConfig, Scale};
     use crate::rng::Streams;
 
     fn fq_pie(settings: &[(&str, &str)]) -> Box<dyn QueueDiscipline<u32>> {
-        let mut config = QueueConfig::of(Discipline::FqPie);
+        let mut config = QueueConfig::of(crate::queue::FQ_PIE);
         for (name, value) in settings {
             config.set(name, value).unwrap();
         }

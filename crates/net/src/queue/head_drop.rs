@@ -3,22 +3,24 @@
 //! A drop at the head signals congestion to the sender sooner, by the time that a full queue takes to drain (Lakshman,
 //! Neidhardt, Ott: The drop from front strategy in TCP and in TCP over ATM, INFOCOM 1996).
 
-use super::config::{Description, Place, parameters};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "head-drop",
-    summary: "first in, first out; a packet that finds the queue full takes the place of the oldest",
-    reference: "Linux net/sched/sch_fifo.c (pfifo_head_drop); Lakshman, Neidhardt, Ott, INFOCOM 1996",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "head-drop",
+        summary: "first in, first out; a packet that finds the queue full takes the place of the oldest",
+        reference: "Linux net/sched/sch_fifo.c (pfifo_head_drop); Lakshman, Neidhardt, Ott, INFOCOM 1996",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of head drop.
-    pub struct Config {
+    pub struct Config for HeadDrop {
         /// The limit of the queue.
         limit: Length = Length::Packets(1000),
     }

@@ -2,8 +2,9 @@
 //! neither rate nor link.
 //!
 //! A new discipline is one new file here and one line in the list of `disciplines!`. The file has a `Config` with the
-//! discipline's parameters (declared by `parameters!`), a `DESCRIPTION` and the discipline itself, which implements
-//! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name.
+//! discipline's parameters (declared by [`parameters!`](parameters)), an `ENTRY` and the discipline itself, which implements
+//! [`QueueDiscipline`]. Scenarios, the emulator and rigs then know it by its name. A discipline of another crate has the
+//! same parts and is added to a [`Registry`](crate::registry::Registry).
 
 mod bands;
 mod cake_shaper;
@@ -19,49 +20,78 @@ mod packets;
 mod pie_control;
 #[cfg(test)]
 mod testing;
+mod tickets;
 mod whole;
 mod word;
 
-pub use config::{Description, Parameter, Place};
+pub use crate::queue_parameters as parameters;
+pub use config::{Among, Discipline, Implementation, Parameter, Parameters, Place, QueueConfig, Value};
 pub use fates::{DropReason, Fate, Fates, Listener};
 pub use length::{Length, Limit, Scale};
+pub use tickets::Ticket;
 
 use crate::packet::Packet;
 use crate::time::Time;
+use std::any::Any;
 
-config::disciplines! {
+/// Declares the built-in disciplines: for each the constant that stands for it, its module and its type. A built-in
+/// discipline is compiled for every kind of packet; others queue tickets.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $constant:ident = $module:ident :: $discipline:ident,)*) => {
+        crate::built_in! {
+            Implementation: "queue discipline";
+            $($(#[$doc])* $constant = $module,)*
+        }
+
+        $(pub use $module::$discipline;)*
+
+        /// The queue of a built-in discipline.
+        fn compiled<B: Send + 'static>(
+            parameters: &dyn Parameters,
+            place: &Place<'_>,
+        ) -> Option<Box<dyn QueueDiscipline<B>>> {
+            let parameters: &dyn Any = parameters;
+            $(if let Some(config) = parameters.downcast_ref::<$module::Config>() {
+                return Some(Box::new($discipline::at(config, place)));
+            })*
+            None
+        }
+    };
+}
+
+disciplines! {
     /// First in, first out. A packet that finds the queue full is dropped.
-    drop_tail::DropTail,
+    DROP_TAIL = drop_tail::DropTail,
     /// First in, first out. A packet that finds the queue full replaces the oldest.
-    head_drop::HeadDrop,
+    HEAD_DROP = head_drop::HeadDrop,
     // Bands, a shaper, turns.
     /// Three bands by the ToS field with strict priority between them.
-    pfifo_fast::PfifoFast,
+    PFIFO_FAST = pfifo_fast::PfifoFast,
     /// Bands by the ToS field with strict priority between them.
-    prio::Prio,
+    PRIO = prio::Prio,
     /// A token bucket in front of a FIFO.
-    tbf::Tbf,
+    TBF = tbf::Tbf,
     /// Deficit round robin over classes of flows.
-    drr::Drr,
+    DRR = drr::Drr,
     /// Stochastic fairness queueing.
-    sfq::Sfq,
+    SFQ = sfq::Sfq,
     /// Fair queueing of flows, with a limit of their rate.
-    fq::Fq,
+    FQ = fq::Fq,
     // Active queue management.
     /// Random early detection.
-    red::Red,
+    RED = red::Red,
     /// Controlled delay (RFC 8289).
-    codel::Codel,
+    CODEL = codel::Codel,
     /// Fair queueing with CoDel on each flow (RFC 8290).
-    fq_codel::FqCodel,
+    FQ_CODEL = fq_codel::FqCodel,
     /// Proportional integral controller enhanced (RFC 8033).
-    pie::Pie,
+    PIE = pie::Pie,
     /// Fair queueing with PIE on each flow.
-    fq_pie::FqPie,
+    FQ_PIE = fq_pie::FqPie,
     /// Dual-queue coupled AQM for L4S (RFC 9332).
-    dualpi2::DualPi2,
+    DUALPI2 = dualpi2::DualPi2,
     /// A shaper with classes and fairness between hosts and flows.
-    cake::Cake,
+    CAKE = cake::Cake,
 }
 
 /// The packets that wait in a queue.

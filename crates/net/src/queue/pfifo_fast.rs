@@ -7,22 +7,24 @@
 //! lists, all three bands shared the limit.
 
 use super::bands::PrioMap;
-use super::config::{Description, Place, parameters};
 use super::prio::Banded;
-use super::{Backlog, Fates, Length, QueueDiscipline};
+use super::{Backlog, Fates, Implementation, Length, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "pfifo_fast",
-    summary: "three bands by the ToS field with strict priority between them; each is a drop-tail queue",
-    reference: "Linux net/sched/sch_generic.c; tc-pfifo_fast(8)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "pfifo_fast",
+        summary: "three bands by the ToS field with strict priority between them; each is a drop-tail queue",
+        reference: "Linux net/sched/sch_generic.c; tc-pfifo_fast(8)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of `pfifo_fast`.
-    pub struct Config {
+    pub struct Config for PfifoFast {
         /// The limit of each band: the interface's `txqueuelen`.
         limit: Length = Length::Packets(1000),
         /// How many places of a band become free at a time; 1 before Linux 4.16, and in bands of less than two batches.

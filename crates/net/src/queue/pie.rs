@@ -5,24 +5,26 @@
 //! period of 15 ms, gains of 2/16 and 20/16 a second, ECN off. [`pie_control`](super::pie_control) says where its
 //! algorithm departs from the RFC.
 
-use super::config::{Description, Place, parameters};
 use super::packets::{Fifo, Store};
 use super::pie_control::{Control, State, gain, in_ticks};
-use super::{Backlog, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "pie",
-    summary: "drops or marks on arrival, with a probability that a controller adapts to hold the delay at a target",
-    reference: "RFC 8033; Linux net/sched/sch_pie.c",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "pie",
+        summary: "drops or marks on arrival, with a probability that a controller adapts to hold the delay at a target",
+        reference: "RFC 8033; Linux net/sched/sch_pie.c",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of PIE.
-    pub struct Config {
+    pub struct Config for Pie {
         /// The limit of the queue.
         limit: Length = Length::Packets(1000),
         /// The delay that the controller holds.
@@ -109,11 +111,11 @@ mod tests {
     use super::*;
     use crate::counters::LinkCounters;
     use crate::packet::Ecn;
-    use crate::queue::{Discipline, QueueConfig, Scale};
+    use crate::queue::{QueueConfig, Scale};
     use crate::rng::Streams;
 
     fn pie(settings: &[(&str, &str)]) -> Box<dyn QueueDiscipline<u32>> {
-        let mut config = QueueConfig::of(Discipline::Pie);
+        let mut config = QueueConfig::of(crate::queue::PIE);
         for (name, value) in settings {
             config.set(name, value).unwrap();
         }

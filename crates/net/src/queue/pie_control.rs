@@ -83,7 +83,7 @@ pub(super) struct State {
     delay: Span,
     /// The delay at the update before.
     delay_before: Span,
-    /// What is left of the burst allowance.
+    /// The rest of the burst allowance.
     burst: Span,
     /// The probability of a drop.
     pub(super) probability: f64,

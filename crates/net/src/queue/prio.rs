@@ -5,22 +5,24 @@
 //! not modelled.
 
 use super::bands::{Bands, PrioMap};
-use super::config::{Description, Place, parameters};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "prio",
-    summary: "bands by the ToS field with strict priority between them; each is a drop-tail queue",
-    reference: "Linux net/sched/sch_prio.c; tc-prio(8)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "prio",
+        summary: "bands by the ToS field with strict priority between them; each is a drop-tail queue",
+        reference: "Linux net/sched/sch_prio.c; tc-prio(8)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of `prio`.
-    pub struct Config {
+    pub struct Config for Prio {
         /// The number of bands, from 2 to 16.
         bands: Bands = Bands(3),
         /// The band of each priority from 0 to 15; band 0 is served first.

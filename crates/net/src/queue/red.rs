@@ -16,24 +16,26 @@
 //! `tc` computes the table for idle periods in ticks of 64 ns, and the kernel reads it in microseconds, so that an average
 //! decays 15.6 times too slowly there. Here both are microseconds.
 
-use super::config::{Description, Place, parameters};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 use crate::units::{Bytes, Rate};
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "red",
-    summary: "drops or marks at random, the more often the longer the queue was on average",
-    reference: "Floyd, Jacobson, IEEE/ACM ToN 1993; Linux net/sched/sch_red.c; tc-red(8)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "red",
+        summary: "drops or marks at random, the more often the longer the queue was on average",
+        reference: "Floyd, Jacobson, IEEE/ACM ToN 1993; Linux net/sched/sch_red.c; tc-red(8)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of RED.
-    pub struct Config {
+    pub struct Config for Red {
         /// The limit of the queue itself, a few times `max`.
         limit: Length = Length::Bytes(400_000),
         /// The average from which packets may be dropped or marked. Without it a third of `max`.
@@ -170,7 +172,7 @@ impl<B: Send> QueueDiscipline<B> for Red<B> {
     }
 }
 
-/// What is done with a packet.
+/// The decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     /// It is enqueued.
@@ -328,7 +330,7 @@ fn weight(min: u64, burst: u64, packet: u64) -> u32 {
     (1..32).find(reaches).unwrap_or(31)
 }
 
-/// What an idle period does to the average (`red_calc_qavg_from_idle_time`, `tc_red_eval_idle_damping`).
+/// The effect of an idle period on the average (`red_calc_qavg_from_idle_time`, `tc_red_eval_idle_damping`).
 #[derive(Clone, Debug)]
 struct Damping {
     /// A cell of the table stands for 2^cell µs.

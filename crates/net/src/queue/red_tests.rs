@@ -6,7 +6,8 @@ use crate::rng::Streams;
 fn law(word: &str) -> Law {
     let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(100), mtu: 1500 };
     let place = Place { scale, name: "l/down", streams: &Streams::new(1, 0) };
-    let QueueConfig::Red(config) = QueueConfig::from_word(word).unwrap() else { unreachable!("the words here are red") };
+    let config = QueueConfig::from_word(word).unwrap();
+    let Some(config) = config.parameters::<Config>() else { unreachable!("the words here are red") };
     Law::new(&config, &place)
 }
 
@@ -175,7 +176,8 @@ fn an_adaptive_probability_follows_the_average() {
 #[test]
 fn the_probability_adapts_every_half_second_of_time_however_rarely_packets_come() {
     let word = "red:limit=400kB,min=30kB,max=90kB,avpkt=1000B,burst=55,adaptive=true";
-    let QueueConfig::Red(config) = QueueConfig::from_word(word).unwrap() else { unreachable!("it is red") };
+    let config = QueueConfig::from_word(word).unwrap();
+    let Some(config) = config.parameters::<Config>() else { unreachable!("it is red") };
     let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(100), mtu: 1500 };
     let place = Place { scale, name: "l/down", streams: &Streams::new(1, 0) };
     let (mut often, mut rarely) = (Red::<()>::at(&config, &place), Red::<()>::at(&config, &place));

@@ -7,22 +7,24 @@
 //! The key of the hash is drawn from the queue's stream, and again every `perturb`; packets that wait are then hashed
 //! anew, so that flows stay in order.
 
-use super::config::{Description, Place, parameters};
 use super::drr::{check_quantum, quantum};
 use super::hash::{Slots, flow_hash};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
 use crate::time::{Span, Time};
 use crate::units::Bytes;
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "sfq",
-    summary: "flows by their hash are served in turn; when the queue is full the longest one loses a packet",
-    reference: "McKenney, INFOCOM 1990; Linux net/sched/sch_sfq.c; tc-sfq(8)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "sfq",
+        summary: "flows by their hash are served in turn; when the queue is full the longest one loses a packet",
+        reference: "McKenney, INFOCOM 1990; Linux net/sched/sch_sfq.c; tc-sfq(8)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 /// The largest depth of a slot, and the largest number of slots (`SFQ_MAX_DEPTH`, `SFQ_MAX_FLOWS`).
@@ -31,7 +33,7 @@ const MAX_FLOWS: u64 = 0x1_0000 - MAX_DEPTH - 1;
 
 parameters! {
     /// The parameters of `sfq`.
-    pub struct Config {
+    pub struct Config for Sfq {
         /// The limit of all slots together; not more than depth times flows.
         limit: Length = Length::Packets(MAX_DEPTH),
         /// The limit of a slot in packets, at most 127.

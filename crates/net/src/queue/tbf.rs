@@ -3,23 +3,25 @@
 //! Source: Linux net/sched/sch_tbf.c, tc-tbf(8). Tokens are counted without rounding; the kernel rounds the time of each
 //! packet down to a nanosecond. A packet that is longer than the bucket is dropped, as in the kernel.
 
-use super::config::{Description, Place, parameters};
-use super::{Backlog, DropReason, Fates, Length, Limit, QueueDiscipline};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
 use crate::units::{Bytes, Rate};
 use std::collections::VecDeque;
 
-/// The discipline's entry in the list.
-pub(super) const DESCRIPTION: Description = Description {
-    name: "tbf",
-    summary: "a shaper: packets leave at a rate, with bursts, from a drop-tail queue",
-    reference: "Linux net/sched/sch_tbf.c; tc-tbf(8)",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "tbf",
+        summary: "a shaper: packets leave at a rate, with bursts, from a drop-tail queue",
+        reference: "Linux net/sched/sch_tbf.c; tc-tbf(8)",
+    },
+    defaults: || Box::new(Config::default()),
 };
 
 parameters! {
     /// The parameters of `tbf`.
-    pub struct Config {
+    pub struct Config for Tbf {
         /// The rate at which tokens come. Without it they come at the link's rate.
         rate: Option<Rate> = None,
         /// The size of the bucket; longer packets are dropped. Without it the link's MTU.

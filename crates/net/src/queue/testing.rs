@@ -1,4 +1,4 @@
-//! What the tests of disciplines share: a queue made from its word, driven at times in nanoseconds.
+//! A bench that the tests of disciplines share: a queue made from its word, driven at times in nanoseconds.
 
 use super::{Backlog, Fate, Fates, Place, QueueConfig, QueueDiscipline, Scale};
 use crate::counters::LinkCounters;
@@ -12,7 +12,7 @@ pub(super) fn packet(n: u32, len: u32, flow: u32) -> Packet<u32> {
     Packet::new(len, n).with(|p| p.flow = FlowKey { connection: ConnectionId(flow), ..FlowKey::default() })
 }
 
-/// The same, ECN-capable.
+/// Packet number `n` of a flow, ECN-capable.
 pub(super) fn capable(n: u32, len: u32, flow: u32) -> Packet<u32> {
     packet(n, len, flow).with(|p| p.ecn = Ecn::Ect0)
 }
@@ -64,7 +64,7 @@ impl Bench {
         self.departures(ns).into_iter().map(|(_, n)| n).collect()
     }
 
-    /// The same with the times of departure, ns.
+    /// Dequeues all packets with the times of departure, ns.
     pub(super) fn departures(&mut self, ns: u64) -> Vec<(u64, u32)> {
         let (mut now, mut all) = (ns, Vec::new());
         while self.queue.ready_at() != Time::NEVER {

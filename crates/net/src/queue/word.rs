@@ -1,7 +1,7 @@
 //! The compact form of a queue: `fq_codel:limit=1024p,target=5ms`, as command lines and scenarios have it.
 
-use super::length::Length;
-use super::{Discipline, QueueConfig, drop_tail};
+use super::{DROP_TAIL, Implementation, Length, QueueConfig};
+use crate::registry::Registry;
 use std::fmt;
 
 /// How parameters follow a discipline's name.
@@ -16,16 +16,27 @@ impl QueueConfig {
     ///
     /// If it is neither. The error says what would be right.
     pub fn from_word(word: &str) -> Result<QueueConfig, String> {
+        QueueConfig::from_word_among(word, &Registry::default())
+    }
+
+    /// Parses a word, as [`QueueConfig::from_word`] does, that may name any discipline of a registry.
+    ///
+    /// # Errors
+    ///
+    /// If it is neither. The error says what would be right.
+    pub fn from_word_among(word: &str, registry: &Registry<Implementation>) -> Result<QueueConfig, String> {
         let word = word.trim();
         if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let limit = Length::parse(word).map_err(|wrong| wrong.to_string())?;
-            return Ok(QueueConfig::DropTail(drop_tail::Config { limit, ..drop_tail::Config::default() }));
+            Length::parse(word).map_err(|wrong| wrong.to_string())?;
+            let mut config = QueueConfig::of(DROP_TAIL);
+            config.set("limit", word)?;
+            return Ok(config);
         }
         let (name, parameters) = match word.split_once(':') {
             Some((name, parameters)) => (name, Some(parameters)),
             None => (word, None),
         };
-        let mut config = QueueConfig::of(Discipline::named(name.trim())?);
+        let mut config = QueueConfig::of(registry.named(name.trim())?);
         let mut given = Vec::new();
         for part in parameters.into_iter().flat_map(|text| text.split([',', ';'])) {
             let Some((parameter, value)) = part.split_once('=') else {
@@ -46,7 +57,7 @@ impl QueueConfig {
 impl fmt::Display for QueueConfig {
     /// The word: the discipline's name, and the parameters that have not their defaults. It can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.discipline().describe().name)?;
+        f.write_str(self.discipline().name())?;
         let defaults = QueueConfig::of(self.discipline()).texts();
         let own = self.texts().into_iter().filter(|parameter| !defaults.contains(parameter));
         for (n, (name, value)) in own.enumerate() {
@@ -59,7 +70,7 @@ impl fmt::Display for QueueConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Limit;
+    use crate::queue::{Discipline, Limit};
 
     #[test]
     fn a_word_is_a_limit_or_a_discipline_with_parameters() {

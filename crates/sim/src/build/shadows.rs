@@ -57,7 +57,7 @@ fn follows(text: &str, flow: &Flow, fidelity: Fidelity) -> Result<Option<Contend
         return Ok(None);
     }
     let algorithm = shadow.modelled()?;
-    if algorithm.is_coupled() {
+    if algorithm.coupled {
         return Err(format!(
             "{} cannot be a shadow: it couples the windows of all paths, and those are the flow's, not its own",
             shadow.congestion

@@ -3,7 +3,7 @@
 use super::{Contender, Switch, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use haltere_net::rng::Streams;
-use haltere_transport::cc::{Algorithm, SlowStart};
+use haltere_transport::cc::{Algorithm, SlowStart, Startup};
 use haltere_transport::mechanisms::{self, MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, unfit};
 use haltere_transport::{Role, mptcp, quic, tcp};
 use serde::Serialize;
@@ -97,11 +97,11 @@ impl Contender {
     /// The value that a mechanism has where the congestion control or another mechanism decides.
     fn resolved(&self, algorithm: Algorithm, name: &str, value: Value) -> Value {
         match (name, value) {
-            ("hystart", Value::Auto) => match algorithm.slow_start() {
-                Some(SlowStart::HyStart) => Value::Word("linux"),
-                Some(SlowStart::HyStartPlusPlus) => Value::Word("rfc9406"),
-                Some(SlowStart::Standard) => Value::Off,
-                None => Value::Auto,
+            ("hystart", Value::Auto) => match algorithm.slow_start {
+                Startup::SlowStart(SlowStart::HyStart) => Value::Word("linux"),
+                Startup::SlowStart(SlowStart::HyStartPlusPlus) => Value::Word("rfc9406"),
+                Startup::SlowStart(SlowStart::Standard) => Value::Off,
+                Startup::OwnExit | Startup::Own => Value::Auto,
             },
             ("pacing", Value::Off) if self.transport != Transport::Quic && self.transport != Transport::Mpquic => {
                 Value::switch(unfit(algorithm, "pacing", Value::Off, false).is_some())

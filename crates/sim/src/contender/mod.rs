@@ -19,13 +19,13 @@ pub use bundles::{BUNDLES, Bundle};
 pub use effective::{Effective, Setting as EffectiveSetting};
 pub use switch::{About, SETTINGS, Setting, Switch};
 
+use haltere_net::registry::Registry;
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
-use haltere_transport::cc::{Algorithm, RenoFriendly, SlowStart};
+use haltere_transport::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, to_reno_friendly};
 use haltere_transport::quic::Session;
-use haltere_transport::{mptcp, quic, tcp};
-use parse::join;
+use haltere_transport::{mptcp, quic, scheduler, tcp};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -72,6 +72,15 @@ impl Transport {
     }
 }
 
+/// The congestion controls and schedulers among which contenders are read. The default has those that come with this project.
+#[derive(Clone, Default, Debug)]
+pub struct Registries {
+    /// The congestion controls.
+    pub congestion: Registry<cc::Implementation>,
+    /// The path schedulers.
+    pub schedulers: Registry<scheduler::Implementation>,
+}
+
 /// A parsed contender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contender {
@@ -83,6 +92,8 @@ pub struct Contender {
     pub implementation: Option<String>,
     /// The name of the congestion control. Real implementations have names of their own.
     pub congestion: String,
+    /// Our algorithm of this name, if there is one.
+    pub model: Option<Algorithm>,
     /// Its switches of handshakes and production stacks.
     pub switches: Vec<Switch>,
     /// The mechanisms that it sets.
@@ -92,7 +103,16 @@ pub struct Contender {
 impl Contender {
     /// Parses a contender. The error lists what is known. [`Contender::modelled`] says whether the model has it.
     pub fn parse(text: &str) -> Result<Contender, String> {
-        parse::contender(text)
+        Contender::parse_among(text, &Registries::default())
+    }
+
+    /// Parses a contender whose congestion control and scheduler are among those of the registries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contender::parse`].
+    pub fn parse_among(text: &str, registries: &Registries) -> Result<Contender, String> {
+        parse::contender(text, registries)
     }
 
     /// The contender as text, as it was given.
@@ -115,8 +135,8 @@ impl Contender {
 
     /// Our algorithm with the contender's name. The error lists the algorithms.
     pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
-        Algorithm::named(&self.congestion).ok_or_else(|| {
-            let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
+        self.model.ok_or_else(|| {
+            let known = Registries::default().congestion.names();
             format!("the model has no congestion control {:?}: there are {known}", self.congestion)
         })
     }
@@ -204,8 +224,8 @@ pub struct Row {
 /// of TCP and QUIC, too, which are not repeated.
 pub fn catalogue() -> Vec<Row> {
     let stream = || Streams::new(0, 0).named("catalogue");
-    let tcp_config = tcp::Config::new(Role::Server, Algorithm::Cubic, stream());
-    let quic = quic::Config::new(Role::Server, Algorithm::Cubic, stream());
+    let tcp_config = tcp::Config::new(Role::Server, cc::CUBIC, stream());
+    let quic = quic::Config::new(Role::Server, cc::CUBIC, stream());
     let of_switches = |transport: Transport| {
         let about = Switch::ALL.into_iter().map(Switch::describe).filter(move |a| a.transports.contains(&transport));
         about.map(move |about| Row {

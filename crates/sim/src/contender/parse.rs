@@ -2,9 +2,8 @@
 
 use super::bundles::{BUNDLES, Bundle};
 use super::switch::{SETTINGS, Switch};
-use super::{Contender, Transport};
+use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
-use haltere_transport::cc::Algorithm;
 use haltere_transport::mechanisms::{self, Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
 
@@ -25,6 +24,9 @@ pub(super) fn facts(transport: Transport) -> Box<dyn Iterator<Item = &'static Fa
     }
 }
 
+/// The mechanism whose values are schedulers.
+const SCHEDULER: &str = "scheduler";
+
 /// The word after which a bundle is named.
 const AS: &str = "as";
 
@@ -33,37 +35,39 @@ fn fact(transport: Transport, name: &str) -> Option<&'static Facts> {
 }
 
 /// All names that may follow a sign, of all transports.
-fn names() -> impl Iterator<Item = &'static str> {
+fn names(registries: &Registries) -> impl Iterator<Item = &'static str> {
     let mechanisms = Transport::ALL.into_iter().flat_map(|t| facts(t).map(|f| f.name));
     let switches = Switch::ALL.into_iter().map(|s| s.describe().name);
     mechanisms
         .chain(switches)
         .chain(SETTINGS.iter().map(|s| s.name))
-        .chain(Scheduler::NAMES.iter().copied())
+        .chain(registries.schedulers.iter().map(Scheduler::name))
         .chain([AS])
 }
 
 /// The words that `name` takes, in any transport.
-fn values(name: &str) -> impl Iterator<Item = &'static str> {
+fn values(name: &str, registries: &Registries) -> impl Iterator<Item = &'static str> {
     let named = Transport::ALL.into_iter().flat_map(facts).filter(move |f| f.name == name);
     let words = named.filter_map(|f| if let Kind::OneOf(words) = f.kind { Some(words) } else { None });
     let bundles = BUNDLES.iter().filter(move |_| name == AS).map(|bundle| bundle.name);
-    words.flatten().copied().chain(bundles)
+    let schedulers = registries.schedulers.iter().filter(move |_| name == SCHEDULER).map(Scheduler::name);
+    words.flatten().copied().chain(bundles).chain(schedulers)
 }
 
 /// Splits the text after the congestion control. Names and words may contain a hyphen; the longest that is known is taken.
-fn words(mut rest: &str) -> Vec<Word<'_>> {
+fn words<'a>(mut rest: &'a str, registries: &Registries) -> Vec<Word<'a>> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
     let mut words = Vec::new();
     while let Some(sign) = rest.chars().next() {
         let body = &rest[1..];
-        let known = names().filter(|n| body.strip_prefix(n).is_some_and(ends)).map(str::len).max();
+        let known = names(registries).filter(|n| body.strip_prefix(n).is_some_and(ends)).map(str::len).max();
         let end = known.or_else(|| body.find(['+', '-', '='])).unwrap_or(body.len());
         let (name, behind) = body.split_at(end);
         let (value, next) = match behind.strip_prefix('=') {
             None => (None, behind),
             Some(behind) => {
-                let known = values(name).filter(|v| behind.strip_prefix(v).is_some_and(ends)).map(str::len).max();
+                let known =
+                    values(name, registries).filter(|v| behind.strip_prefix(v).is_some_and(ends)).map(str::len).max();
                 // The names of bundles have hyphens, also those that are not known.
                 let signs: &[char] = if name == AS { &['+'] } else { &['+', '-'] };
                 let end = known.or_else(|| behind.find(signs)).unwrap_or(behind.len());
@@ -77,7 +81,7 @@ fn words(mut rest: &str) -> Vec<Word<'_>> {
     words
 }
 
-pub(super) fn contender(text: &str) -> Result<Contender, String> {
+pub(super) fn contender(text: &str, registries: &Registries) -> Result<Contender, String> {
     let Some((transport, rest)) = text.split_once('/') else {
         return Err(format!("{text:?} is not a contender: write transport/congestion, as in \"tcp/cubic\""));
     };
@@ -96,7 +100,7 @@ pub(super) fn contender(text: &str) -> Result<Contender, String> {
     }
     let (congestion, rest) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
     if !well_formed(congestion) {
-        let known = join(Algorithm::ALL.iter().map(|a| a.describe().name));
+        let known = registries.congestion.names();
         return Err(format!("{text:?} names no congestion control: the model has {known}"));
     }
     let mut contender = Contender {
@@ -104,12 +108,13 @@ pub(super) fn contender(text: &str) -> Result<Contender, String> {
         transport,
         implementation: implementation.map(str::to_string),
         congestion: congestion.to_string(),
+        model: registries.congestion.find(congestion),
         switches: Vec::new(),
         mechanisms: Vec::new(),
     };
-    let (bundles, words): (Vec<_>, Vec<_>) = words(rest).into_iter().partition(|word| word.name == AS);
+    let (bundles, words): (Vec<_>, Vec<_>) = words(rest, registries).into_iter().partition(|word| word.name == AS);
     for word in words {
-        contender.take(&word).map_err(|message| format!("{text:?} {message}"))?;
+        contender.take(&word, registries).map_err(|message| format!("{text:?} {message}"))?;
     }
     contender.be(&bundles).map_err(|message| format!("{text:?} {message}"))?;
     contender.check().map_err(|message| format!("{text:?} {message}"))?;
@@ -142,28 +147,32 @@ impl Contender {
         }
         for part in bundle.sets {
             let unfit = |a| mechanisms::unfit(a, part.name, part.value, self.transport.is_quic()).is_some();
-            if self.mechanism(part.name).is_none() && !Algorithm::named(&self.congestion).is_some_and(unfit) {
+            if self.mechanism(part.name).is_none() && !self.model.is_some_and(unfit) {
                 self.mechanisms.push((part.name, part.value));
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, word: &Word<'_>) -> Result<(), String> {
+    fn take(&mut self, word: &Word<'_>, registries: &Registries) -> Result<(), String> {
         let Word { sign, name, value } = *word;
+        let scheduler = match (name, value) {
+            (SCHEDULER, Some(name)) => registries.schedulers.find(name),
+            (name, None) => registries.schedulers.find(name),
+            _ => None,
+        };
+        if let (Some(scheduler), true, '+') = (scheduler, self.transport.is_multipath(), sign) {
+            return self.set(SCHEDULER, Value::Scheduler(scheduler));
+        }
         if let Some(facts) = fact(self.transport, name) {
             let value = facts.value(sign, value).map_err(|e| format!("has a wrong switch: {e}"))?;
             return self.set(facts.name, value);
-        }
-        let scheduler = Scheduler::NAMES.iter().copied().find(|n| *n == name);
-        if let (Some(name), true, '+', None) = (scheduler, self.transport.is_multipath(), sign, value) {
-            return self.set("scheduler", Value::Word(name));
         }
         let switch = Switch::ALL.into_iter().find(|s| s.describe().name == name);
         let switch = switch.filter(|s| s.describe().transports.contains(&self.transport));
         let setting = SETTINGS.iter().find(|s| s.name == name && s.transports.contains(&self.transport));
         if switch.is_none() && setting.is_none() {
-            return Err(self.unknown(name));
+            return Err(self.unknown(name, registries));
         }
         if let Some(value) = value {
             return Err(format!("gives {name:?} the value {value:?}, but that is on or off: write +{name}"));
@@ -187,7 +196,7 @@ impl Contender {
     /// ignores it.
     fn set(&mut self, name: &'static str, value: Value) -> Result<(), String> {
         let quic = self.transport.is_quic();
-        let reason = Algorithm::named(&self.congestion).and_then(|a| mechanisms::unfit(a, name, value, quic));
+        let reason = self.model.and_then(|a| mechanisms::unfit(a, name, value, quic));
         if let Some(reason) = reason {
             return Err(format!("has the switch {name:?}, but {} {reason}: leave it out", self.congestion));
         }
@@ -202,7 +211,7 @@ impl Contender {
         Ok(())
     }
 
-    fn unknown(&self, name: &str) -> String {
+    fn unknown(&self, name: &str, registries: &Registries) -> String {
         let own = self.transport.describe().0;
         let elsewhere = Transport::ALL.into_iter().find_map(|t| fact(t, name).and_then(|f| Some((t, f.only?))));
         if let Some((other, reason)) = elsewhere {
@@ -212,7 +221,7 @@ impl Contender {
         let switches = Switch::ALL.into_iter().filter(applies).map(|s| s.describe().name);
         let mechanisms = facts(self.transport).map(|f| f.name);
         let settings = SETTINGS.iter().filter(|s| s.transports.contains(&self.transport)).map(|s| s.name);
-        let schedulers = Scheduler::NAMES.iter().copied().filter(|_| self.transport.is_multipath());
+        let schedulers = registries.schedulers.iter().map(Scheduler::name).filter(|_| self.transport.is_multipath());
         let known = join(mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers));
         format!("has the unknown switch {name:?}: {own} knows {known}")
     }

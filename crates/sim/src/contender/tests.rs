@@ -9,7 +9,7 @@ fn refused(text: &str) -> String {
 #[test]
 fn contenders_are_read_with_their_switches() {
     let c = Contender::parse("tcp/cubic-hystart+rto-min=1s-delack+tfo").unwrap();
-    assert_eq!((c.transport, c.modelled()), (Transport::Tcp, Ok(Algorithm::Cubic)));
+    assert_eq!((c.transport, c.modelled()), (Transport::Tcp, Ok(cc::CUBIC)));
     assert_eq!(c.mechanism("rto-min"), Some(Value::Time(Span::from_secs(1))));
     assert_eq!((c.mechanism("delack"), c.mechanism("pacing")), (Some(Value::Off), None));
     assert!(c.has(Switch::FastOpen) && !c.has(Switch::Tls12));

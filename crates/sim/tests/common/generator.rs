@@ -1,7 +1,7 @@
 //! Random scenarios. A scenario depends on nothing but its number, so that a failure is a named case.
 
 use haltere_net::rng::{Stream, Streams};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{Algorithm, Startup};
 use serde_json::{Map, Value, json};
 
 /// The outcome of a scenario that is known before it is run.
@@ -300,7 +300,7 @@ impl Draw {
         ]);
         let algorithm = self.pick(Algorithm::ALL);
         let mut text = format!("{transport}/{}", algorithm.describe().name);
-        if algorithm.describe().slow_start && self.one_in(3) {
+        if algorithm.slow_start != Startup::Own && self.one_in(3) {
             text.push_str(self.pick(&["-nohystart", "+hystart", "+hystartpp"]));
         }
         for switch in switches {

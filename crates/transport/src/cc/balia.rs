@@ -6,14 +6,20 @@
 //! The ratio a is that of the last ACK. Slow start is Reno's. On a single path a is 1 and it is Reno. The authors' kernel module
 //! rounds a down to a whole number; here it is exact.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, coupled};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart, coupled};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "balia",
-    summary: "coupled: between lia and olia, with larger reductions on slower paths; Reno on a single path",
-    reference: "Peng et al., IEEE/ACM ToN 24(1), 2016; draft-walid-mptcp-congestion-control-04",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "BALIA",
+    coupled: true,
+    ..Implementation::new(
+        Description {
+            name: "balia",
+            summary: "coupled: between lia and olia, with larger reductions on slower paths; Reno on a single path",
+            reference: "Peng et al., IEEE/ACM ToN 24(1), 2016; draft-walid-mptcp-congestion-control-04",
+        },
+        |config| Box::new(Balia::new(config)),
+    )
 };
 
 /// The most that a reduction takes of half a window.
@@ -41,9 +47,7 @@ impl Balia {
 }
 
 impl CongestionController for Balia {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]) {
         self.ratio = coupled::own(siblings).map_or(1.0, |own| {
@@ -59,38 +63,22 @@ impl CongestionController for Balia {
         let extra = (self.w.window as f64 / 2.0 * (self.ratio.min(LARGEST_CUT) - 1.0)) as u64;
         self.w.reduce(event, (self.w.window / 2).saturating_sub(extra));
     }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::bench::{MSS, ack};
     use super::super::coupled::samples::{acks_to_change, avoiding, paths};
-    use super::super::{Algorithm, Congestion, Trigger};
+    use crate::cc::{self, Congestion, Trigger};
     use haltere_net::Time;
 
     fn acks(views: &[(u64, u64)], own: usize) -> Option<(u32, bool)> {
-        acks_to_change(Algorithm::Balia, &paths(views, own))
+        acks_to_change(cc::BALIA, &paths(views, own))
     }
 
     /// The segments that a loss leaves of the own window.
     fn kept(views: &[(u64, u64)], own: usize) -> f64 {
-        let mut cc = avoiding(Algorithm::Balia, views[own].0);
+        let mut cc = avoiding(cc::BALIA, views[own].0);
         cc.on_ack(&ack(|a| a.may_grow = false), &paths(views, own));
         let (now, trigger, in_flight, lost) = (Time::ZERO, Trigger::Loss, 0, MSS);
         cc.on_congestion(&Congestion { now, trigger, new_episode: true, in_flight, lost });

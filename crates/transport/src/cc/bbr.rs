@@ -19,7 +19,7 @@ mod policer;
 mod tests;
 mod window;
 
-use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Phase, Sent, Startup, Trigger, whole};
 use crate::recovery::WindowedMax;
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, UNIT};
@@ -27,11 +27,21 @@ use haltere_net::rng::Stream;
 use haltere_net::{Rate, Time};
 use policer::{LongTerm, Totals};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "bbr",
-    summary: "BBR version 1: paces at the bandwidth measured, with a window of twice the bandwidth-delay product",
-    reference: "Cardwell et al., ACM Queue 14(5), 2016; Linux 6.12 tcp_bbr.c",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "BBR",
+    linux: Some("bbr"),
+    shade: Some(1),
+    slow_start: Startup::Own,
+    // `bbr_sndbuf_expand`.
+    send_windows: 3,
+    ..Implementation::new(
+        Description {
+            name: "bbr",
+            summary: "BBR version 1: paces at the bandwidth measured, with a window of twice the bandwidth-delay product",
+            reference: "Cardwell et al., ACM Queue 14(5), 2016; Linux 6.12 tcp_bbr.c",
+        },
+        |config| Box::new(Bbr::new(config)),
+    )
 };
 
 /// 2/ln 2, the smallest gain that doubles the rate each round (`bbr_high_gain`), rounded up.

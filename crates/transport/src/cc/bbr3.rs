@@ -20,16 +20,23 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Lost, PathView, Phase, Sent, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Implementation, Lost, PathView, Phase, Sent, Startup, Trigger, whole};
 use crate::recovery::WindowedMax;
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "bbr3",
-    summary: "BBR version 3: bounds its probing by losses above 2 %, yields room to others",
-    reference: "draft-ietf-ccwg-bbr (August 2026)",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "BBRv3",
+    slow_start: Startup::Own,
+    send_windows: 3,
+    ..Implementation::new(
+        Description {
+            name: "bbr3",
+            summary: "BBR version 3: bounds its probing by losses above 2 %, yields room to others",
+            reference: "draft-ietf-ccwg-bbr (August 2026)",
+        },
+        |config| Box::new(Bbr3::new(config)),
+    )
 };
 
 /// `BBR.MinPipeCwnd`, segments.

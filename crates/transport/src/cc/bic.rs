@@ -7,15 +7,21 @@
 //! although it counts segments.
 
 use super::observed::{Cumulative, Ticks};
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, SlowStart, Trigger, whole};
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "bic",
-    summary: "binary search for the window of the last loss",
-    reference: "Xu, Harfoush, Rhee, INFOCOM 2004",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "BIC",
+    linux: Some("bic"),
+    ..Implementation::new(
+        Description {
+            name: "bic",
+            summary: "binary search for the window of the last loss",
+            reference: "Xu, Harfoush, Rhee, INFOCOM 2004",
+        },
+        |config| Box::new(Bic::new(config)),
+    )
 };
 
 /// Up to this many segments the window grows and shrinks like Reno's.
@@ -147,9 +153,7 @@ impl Bic {
 }
 
 impl CongestionController for Bic {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -188,21 +192,5 @@ impl CongestionController for Bic {
             self.linux.forget();
             self.linux.phase = Phase::Loss;
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

@@ -11,18 +11,23 @@
 //! gradient is kept as a sum, and times the rounds missing until there are eight.
 
 use super::observed::Cumulative;
-use super::windows::Windows;
-use super::{
-    Ack, Ask, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole,
-};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, Sent, SlowStart, Startup, Trigger, whole};
 use haltere_net::rng::Stream;
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "cdg",
-    summary: "Reno that backs off at random by how fast RTTs grow",
-    reference: "Hayes, Armitage, IFIP Networking 2011; Linux 6.12 tcp_cdg.c",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "CDG",
+    linux: Some("cdg"),
+    slow_start: Startup::OwnExit,
+    ..Implementation::new(
+        Description {
+            name: "cdg",
+            summary: "Reno that backs off at random by how fast RTTs grow",
+            reference: "Hayes, Armitage, IFIP Networking 2011; Linux 6.12 tcp_cdg.c",
+        },
+        |config| Box::new(Cdg::new(config)),
+    )
 };
 
 /// Rounds over which gradients are summed.
@@ -262,6 +267,8 @@ fn nearest(sum: i64) -> i64 {
 }
 
 impl CongestionController for Cdg {
+    by_windows!(on_undo, window, ssthresh, set_mss);
+
     fn on_sent(&mut self, sent: &Sent) {
         let before = self.w.window;
         self.w.restart_after(sent);
@@ -320,24 +327,8 @@ impl CongestionController for Cdg {
         };
     }
 
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
     fn on_recovered(&mut self, _: Time) {
         self.reduction = Reduction::Over;
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

@@ -9,15 +9,21 @@
 //! Packets are paced at twice the rate (section 2.1). Losses have no other effect. After a timeout, which the paper
 //! does not treat, slow start restarts from two packets.
 
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Startup, Trigger, whole};
 use crate::recovery::{WindowedMax, WindowedMin};
 use haltere_net::{Rate, Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "copa",
-    summary: "target rate from the queueing delay, with mode switching against flows that fill buffers",
-    reference: "Arun, Balakrishnan, NSDI 2018",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Copa",
+    slow_start: Startup::Own,
+    ..Implementation::new(
+        Description {
+            name: "copa",
+            summary: "target rate from the queueing delay, with mode switching against flows that fill buffers",
+            reference: "Arun, Balakrishnan, NSDI 2018",
+        },
+        |config| Box::new(Copa::new(config)),
+    )
 };
 
 /// 1/delta in default mode, packets: delta = 0.5.

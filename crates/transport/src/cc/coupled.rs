@@ -1,4 +1,4 @@
-//! What coupled algorithms share: the paths of a connection as they see them.
+//! The view that coupled algorithms share: the paths of a connection as they see them.
 
 use crate::path::{PathState, PathView};
 

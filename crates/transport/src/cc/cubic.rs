@@ -5,15 +5,24 @@
 //! behave as they do there.
 
 use super::reno_friendly::{Friendly, Growth};
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Sent, SlowStart, Startup, Trigger, whole};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "cubic",
-    summary: "window as a cubic function of the time since the last loss; HyStart by default",
-    reference: "RFC 9438",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "CUBIC",
+    linux: Some("cubic"),
+    shade: Some(0),
+    slow_start: Startup::SlowStart(SLOW_START),
+    heeds: &["reno-friendly", "emulated-connections"],
+    ..Implementation::new(
+        Description {
+            name: "cubic",
+            summary: "window as a cubic function of the time since the last loss; HyStart by default",
+            reference: "RFC 9438",
+        },
+        |config| Box::new(Cubic::new(config)),
+    )
 };
 
 /// How slow start ends by default, as in Linux.
@@ -63,7 +72,7 @@ struct Epoch {
     last_update: Time,
 }
 
-/// What differs from Linux's CUBIC.
+/// The differences from Linux's CUBIC.
 #[derive(Clone, Debug)]
 struct Variant {
     /// How many connections the window is like.
@@ -84,7 +93,7 @@ pub struct Cubic {
     tick: u32,
     /// From the last tick to the start of the run, ns.
     phase: u32,
-    /// What differs from Linux's CUBIC, if anything does.
+    /// The differences from Linux's CUBIC, if there are any.
     variant: Option<Box<Variant>>,
 }
 
@@ -107,7 +116,7 @@ impl Cubic {
         }
     }
 
-    /// What a loss leaves of the window, as a fraction of [`BETA_DEN`].
+    /// The part of the window that a loss leaves, as a fraction of [`BETA_DEN`].
     fn beta(&self) -> u64 {
         beta(self.connections())
     }
@@ -204,6 +213,8 @@ impl Cubic {
 }
 
 impl CongestionController for Cubic {
+    by_windows!(on_undo, window, ssthresh, set_mss);
+
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
         let Some(idle) = sent.after_idle else { return };
@@ -252,22 +263,6 @@ impl CongestionController for Cubic {
                 friendly.restart();
             }
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

@@ -4,14 +4,21 @@
 //! is kept in 1/1024 with a gain of 1/16, as Linux does (`tcp_dctcp.c`, Linux 6.12), and begins at one, so that the first
 //! mark halves the window (RFC 8257 section 4.2).
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Echo, PathView, Sent, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Echo, Implementation, Marks, PathView, SlowStart, Trigger};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "dctcp",
-    summary: "cuts the window by the share of marked bytes; needs links that mark (mark = \"65p\")",
-    reference: "RFC 8257; Linux 6.12 tcp_dctcp.c",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "DCTCP",
+    linux: Some("dctcp"),
+    marks: Marks::Needed,
+    ..Implementation::new(
+        Description {
+            name: "dctcp",
+            summary: "cuts the window by the share of marked bytes; needs links that mark (mark = \"65p\")",
+            reference: "RFC 8257; Linux 6.12 tcp_dctcp.c",
+        },
+        |config| Box::new(Dctcp::new(config)),
+    )
 };
 
 /// The estimate when all bytes are marked (`DCTCP_MAX_ALPHA`).
@@ -55,9 +62,7 @@ impl Dctcp {
 }
 
 impl CongestionController for Dctcp {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_echo(&mut self, echo: &Echo) {
         if echo.acked_to < self.window_end {
@@ -80,22 +85,6 @@ impl CongestionController for Dctcp {
     fn on_congestion(&mut self, event: &Congestion) {
         let taken = if matches!(event.trigger, Trigger::Ecn | Trigger::Local) { self.cut() } else { self.w.window / 2 };
         self.w.reduce(event, self.w.window - taken);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

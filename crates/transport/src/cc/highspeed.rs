@@ -4,14 +4,20 @@
 //! at loss rate p is 0.12 / p^0.835. Linux takes both from the table of appendix B and counts ACKs, not segments, so that
 //! delayed ACKs halve its growth.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "highspeed",
-    summary: "increase and decrease that depend on the window: a(w) segments an RTT, down by b(w)",
-    reference: "RFC 3649",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "HighSpeed",
+    linux: Some("highspeed"),
+    ..Implementation::new(
+        Description {
+            name: "highspeed",
+            summary: "increase and decrease that depend on the window: a(w) segments an RTT, down by b(w)",
+            reference: "RFC 3649",
+        },
+        |config| Box::new(HighSpeed::new(config)),
+    )
 };
 
 /// Section 5: up to `LOW` segments as Reno; at `HIGH` segments, the loss rate 1e-7, a decrease of a tenth.
@@ -88,9 +94,7 @@ impl HighSpeed {
 }
 
 impl CongestionController for HighSpeed {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -107,18 +111,6 @@ impl CongestionController for HighSpeed {
             (window as f64 * decrease(window as f64 / self.w.mss as f64)) as u64
         };
         self.w.reduce(event, window.saturating_sub(lost));
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {

@@ -7,15 +7,21 @@
 //! segment of growth cost all that was counted.
 
 use super::observed::{Cumulative, Ticks};
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Phase, SlowStart, Trigger};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "htcp",
-    summary: "increase that rises with the time since the last loss, backoff that empties the queue",
-    reference: "Leith, Shorten, PFLDnet 2004; draft-leith-tcp-htcp-06",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "H-TCP",
+    linux: Some("htcp"),
+    ..Implementation::new(
+        Description {
+            name: "htcp",
+            summary: "increase that rises with the time since the last loss, backoff that empties the queue",
+            reference: "Leith, Shorten, PFLDnet 2004; draft-leith-tcp-htcp-06",
+        },
+        |config| Box::new(Htcp::new(config)),
+    )
 };
 
 /// Delta_L: H-TCP grows as Reno does for this time after congestion.
@@ -213,12 +219,10 @@ impl Htcp {
 }
 
 impl CongestionController for Htcp {
+    by_windows!(on_sent, window, ssthresh, set_mss);
+
     fn on_established(&mut self, event: &Established) {
         self.memory.last_congestion = event.now;
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
     }
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
@@ -272,17 +276,5 @@ impl CongestionController for Htcp {
         if let Some(before) = self.undo.take() {
             self.memory = before;
         }
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

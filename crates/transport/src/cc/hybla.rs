@@ -6,15 +6,21 @@
 //! large. rho is at least 1 and follows the smallest smoothed RTT. Linux begins with rho segments, counts ACKs instead
 //! of segments, so that delayed ACKs halve its growth, and is Reno during disorder or loss.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Phase, Sent, SlowStart};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Phase, SlowStart};
 use haltere_net::Span;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "hybla",
-    summary: "growth of a path of 25 ms, whatever the RTT",
-    reference: "Caini, Firrincieli, IJSCN 22, 2004",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Hybla",
+    linux: Some("hybla"),
+    ..Implementation::new(
+        Description {
+            name: "hybla",
+            summary: "growth of a path of 25 ms, whatever the RTT",
+            reference: "Caini, Firrincieli, IJSCN 22, 2004",
+        },
+        |config| Box::new(Hybla::new(config)),
+    )
 };
 
 /// RTT_0, the RTT of the reference connection.
@@ -114,12 +120,10 @@ impl Hybla {
 }
 
 impl CongestionController for Hybla {
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+
     fn on_established(&mut self, event: &Established) {
         self.follow(event.rtt);
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
     }
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
@@ -139,21 +143,5 @@ impl CongestionController for Hybla {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.w.reduce(event, self.w.window / 2);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

@@ -23,7 +23,7 @@ const UNPACED_LIMIT: u64 = 8;
 /// The largest super-segment a host hands to its network card. It bounds the bursts that widen an ACK train.
 const SUPER_SEGMENT: u64 = 65_536;
 
-/// What slow start should do on an ACK.
+/// The advice to slow start on an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Advice {
     /// Grow by what was delivered.

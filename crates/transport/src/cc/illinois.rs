@@ -7,15 +7,21 @@
 //! and 64ths, and uses up everything counted at each step of growth.
 
 use super::observed::{Cumulative, Rounds};
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart, Trigger};
 use haltere_net::Span;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "illinois",
-    summary: "increase and backoff that follow the queueing delay, loss as the signal",
-    reference: "Liu, Basar, Srikant, Performance Evaluation 65, 2008",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Illinois",
+    linux: Some("illinois"),
+    ..Implementation::new(
+        Description {
+            name: "illinois",
+            summary: "increase and backoff that follow the queueing delay, loss as the signal",
+            reference: "Liu, Basar, Srikant, Performance Evaluation 65, 2008",
+        },
+        |config| Box::new(Illinois::new(config)),
+    )
 };
 
 /// Bounds of alpha, segments an RTT, and of beta.
@@ -176,9 +182,7 @@ impl Illinois {
 }
 
 impl CongestionController for Illinois {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let acked = self.acked.take(ack, self.w.mss) * self.w.mss;
@@ -207,22 +211,6 @@ impl CongestionController for Illinois {
             (self.was_above, self.low_rounds) = (false, 0);
             self.begin_round();
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

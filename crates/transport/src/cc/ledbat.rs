@@ -9,14 +9,20 @@
 //! of that section is the transport's own.
 
 use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, Trigger, whole};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Sent, SlowStart, Startup, Trigger, whole};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "ledbat",
-    summary: "for background transfers: at most 100 ms of queueing delay, by RTT, without slow start",
-    reference: "RFC 6817",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "LEDBAT",
+    slow_start: Startup::Own,
+    ..Implementation::new(
+        Description {
+            name: "ledbat",
+            summary: "for background transfers: at most 100 ms of queueing delay, by RTT, without slow start",
+            reference: "RFC 6817",
+        },
+        |config| Box::new(Ledbat::new(config)),
+    )
 };
 
 /// The target of the queueing delay (section 2.5: 100 ms at most).

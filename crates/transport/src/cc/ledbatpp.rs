@@ -2,14 +2,20 @@
 //! decrease, a slow start that watches the queue, and slowdowns during which the base delay can be measured.
 
 use super::ledbat::{Delays, Exact};
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, Trigger};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Sent, Startup, Trigger};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "ledbatpp",
-    summary: "LEDBAT++: at most 60 ms of queueing delay, slows down to two segments for a tenth of the time",
-    reference: "draft-irtf-iccrg-ledbat-plus-plus-06",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "LEDBAT++",
+    slow_start: Startup::Own,
+    ..Implementation::new(
+        Description {
+            name: "ledbatpp",
+            summary: "LEDBAT++: at most 60 ms of queueing delay, slows down to two segments for a tenth of the time",
+            reference: "draft-irtf-iccrg-ledbat-plus-plus-06",
+        },
+        |config| Box::new(LedbatPlusPlus::new(config)),
+    )
 };
 
 /// The target of the queueing delay (section 4.5).

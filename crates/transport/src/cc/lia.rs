@@ -6,14 +6,20 @@
 //! as a single connection on the best of them. Alpha is computed for each ACK. Slow start and reductions are Reno's. On a
 //! single path it is Reno.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, coupled};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart, coupled};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "lia",
-    summary: "coupled: all paths together grow like Reno on the best path; Reno on a single path",
-    reference: "RFC 6356",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "LIA",
+    coupled: true,
+    ..Implementation::new(
+        Description {
+            name: "lia",
+            summary: "coupled: all paths together grow like Reno on the best path; Reno on a single path",
+            reference: "RFC 6356",
+        },
+        |config| Box::new(Lia::new(config)),
+    )
 };
 
 /// LIA.
@@ -39,9 +45,7 @@ impl Lia {
 }
 
 impl CongestionController for Lia {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -53,32 +57,16 @@ impl CongestionController for Lia {
     fn on_congestion(&mut self, event: &Congestion) {
         self.w.reduce(event, self.w.window / 2);
     }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Algorithm;
+    use crate::cc;
     use super::super::coupled::samples::{acks_to_change, paths};
     use crate::path::PathState;
 
     fn acks(views: &[(u64, u64)], own: usize) -> Option<(u32, bool)> {
-        acks_to_change(Algorithm::Lia, &paths(views, own))
+        acks_to_change(cc::LIA, &paths(views, own))
     }
 
     #[test]
@@ -102,6 +90,6 @@ mod tests {
     fn a_path_that_carries_nothing_does_not_count() {
         let mut views = paths(&[(10, 50), (20, 100)], 0);
         views[1].state = PathState::Suspect;
-        assert_eq!(acks_to_change(Algorithm::Lia, &views), Some((10, true)));
+        assert_eq!(acks_to_change(cc::LIA, &views), Some((10, true)));
     }
 }

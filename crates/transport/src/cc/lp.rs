@@ -12,15 +12,22 @@
 //! three. In seven connections of eight the smoothed delay is therefore less than the smallest one; in the eighth the
 //! window is halved once at the start. The result is Reno.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Stamps, Trigger, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, SlowStart, Stamps, Trigger, whole};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "lp",
-    summary: "low priority by early signs of delay (TCP: the kernel's, which is Reno but for its name)",
-    reference: "Kuzmanovic, Knightly, INFOCOM 2003; Linux 6.12 tcp_lp.c",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "LP",
+    linux: Some("lp"),
+    prompt_rtts: true,
+    ..Implementation::new(
+        Description {
+            name: "lp",
+            summary: "low priority by early signs of delay (TCP: the kernel's, which is Reno but for its name)",
+            reference: "Kuzmanovic, Knightly, INFOCOM 2003; Linux 6.12 tcp_lp.c",
+        },
+        |config| Box::new(Lp::new(config)),
+    )
 };
 
 /// The part of the range of delays above which the path is congested, per cent (delta = 0.15).
@@ -164,7 +171,8 @@ impl Linux {
         }
         let rtt = s.now.wrapping_sub(s.echo);
         if rtt > 0 && rtt < 1 << 31 {
-            self.inference = INFERENCE_RTTS as u32 * rtt;
+            // The peer chooses what it echoes: the product wraps, as the kernel's does.
+            self.inference = (INFERENCE_RTTS as u32).wrapping_mul(rtt);
         }
         let rests = self.last_drop != 0 && s.now.wrapping_sub(self.last_drop) < self.inference;
         let smoothed = self.smoothed >> GAMMA_SHIFT;
@@ -181,9 +189,7 @@ impl Linux {
 }
 
 impl CongestionController for Lp {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let may_grow = if self.w.as_linux() {
@@ -207,22 +213,6 @@ impl CongestionController for Lp {
         if event.trigger == Trigger::Timeout {
             self.smoothed = None;
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 
@@ -254,6 +244,22 @@ mod tests {
         let mut cc = settled();
         assert_eq!(at(&mut cc, 1000, 200), 40);
         assert_eq!(at(&mut cc, 1000, 200), 20);
+    }
+
+    #[test]
+    fn timestamps_that_a_hostile_peer_chooses_overflow_nothing() {
+        let chosen = [0, 1, 2, 1000, u32::MAX / 3, u32::MAX / 2, u32::MAX - 1, u32::MAX];
+        let mut linux = Linux::new(17);
+        for now in chosen {
+            for value in chosen {
+                for echo in chosen {
+                    linux.on_ack(Some(Stamps { now, value, echo }), true);
+                }
+            }
+        }
+        let mut linux = Linux::new(0);
+        linux.on_ack(Some(Stamps { now: u32::MAX / 2, value: 1, echo: 0 }), false);
+        assert_eq!(linux.inference, (u32::MAX / 2).wrapping_mul(3));
     }
 
     #[test]

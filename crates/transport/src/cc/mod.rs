@@ -4,7 +4,8 @@
 //! returns a window and a pacing rate. The transports decide which packets are lost and how the window is approached
 //! during recovery (PRR), and they translate their ACKs.
 //!
-//! A new algorithm is one new file here and one line in the list of `algorithms!`.
+//! A new algorithm is one new file here, with an `ENTRY`, and one line in the list of `built_in!`. An algorithm of another
+//! crate is an [`Implementation`] that is added to a [`Registry`](haltere_net::registry::Registry).
 
 #[cfg(test)]
 mod bench;
@@ -17,6 +18,7 @@ mod windows;
 
 pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
+use haltere_net::registry::{Description, Handle};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 pub use reno_friendly::RenoFriendly;
@@ -40,7 +42,7 @@ pub struct Config {
     pub reno_friendly: RenoFriendly,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
-    /// How many connections the window is to grow and shrink like; 1 for itself. Only [`Algorithm::Cubic`] heeds it.
+    /// How many connections the window is to grow and shrink like; 1 for itself. Only [`CUBIC`] heeds it.
     pub connections: u64,
     /// The tick of the clock that algorithms time their epochs with, like the kernel's jiffy; zero for an exact clock.
     pub tick: Span,
@@ -296,145 +298,157 @@ pub trait CongestionController: Send {
     }
 }
 
-/// An algorithm's entry where algorithms are listed.
+/// How an algorithm begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Description {
-    /// The name in contenders.
-    pub name: &'static str,
-    /// A description in one line.
-    pub summary: &'static str,
-    /// Where it is specified.
-    pub reference: &'static str,
-    /// Whether it begins with the standard slow start, whose early exit can then be chosen ([`SlowStart`]).
-    pub slow_start: bool,
+pub enum Startup {
+    /// With the standard slow start. How it ends can be chosen; this is the default.
+    SlowStart(SlowStart),
+    /// With the standard slow start. How it ends can be chosen; by default the algorithm has an exit of its own.
+    OwnExit,
+    /// With a startup of its own.
+    Own,
 }
 
-/// Declares the algorithms. Each entry names its module and the controller in it, which has `new(Config)`.
-macro_rules! algorithms {
-    ($($(#[$doc:meta])* $module:ident :: $controller:ident,)*) => {
-        $(mod $module;)*
-
-        /// All algorithms.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Algorithm {
-            $($(#[$doc])* $controller,)*
-        }
-
-        impl Algorithm {
-            /// All of them.
-            pub const ALL: &[Algorithm] = &[$(Algorithm::$controller),*];
-
-            /// Its name and references.
-            pub const fn describe(self) -> Description {
-                match self {
-                    $(Algorithm::$controller => $module::DESCRIPTION,)*
-                }
-            }
-
-            /// A controller for a path.
-            pub fn build(self, config: Config) -> Box<dyn CongestionController> {
-                match self {
-                    $(Algorithm::$controller => Box::new($module::$controller::new(config)),)*
-                }
-            }
-        }
-    };
+/// An algorithm's need of ECN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marks {
+    /// It takes a mark for a loss, where ECN is in use.
+    Optional,
+    /// It depends on marks. Its packets are always ECN-capable and marks are echoed one by one (Linux:
+    /// `TCP_CONG_NEEDS_ECN`).
+    Needed,
+    /// It depends on marks, and its packets ask the network for L4S treatment (ECT(1); RFC 9331).
+    L4s,
 }
 
-algorithms! {
+/// A congestion control as it is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Implementation {
+    /// Its name in contenders, summary and reference.
+    pub description: Description,
+    /// Its name in figures.
+    pub label: &'static str,
+    /// The shade of its transport's colour in figures, counted from the darkest; `None` if a figure chooses.
+    pub shade: Option<u8>,
+    /// The name of the Linux kernel's module, if there is one.
+    pub linux: Option<&'static str>,
+    /// How it begins.
+    pub slow_start: Startup,
+    /// Its need of ECN.
+    pub marks: Marks,
+    /// Whether it looks at the other paths of a connection.
+    pub coupled: bool,
+    /// Whether it needs RTTs without the peer's ACK delay.
+    pub prompt_rtts: bool,
+    /// How many windows Linux makes room for in a send buffer (`tcp_sndbuf_expand`).
+    pub send_windows: u64,
+    /// The mechanisms that it heeds and other algorithms do not.
+    pub heeds: &'static [&'static str],
+    /// Makes a controller for a path.
+    pub build: fn(Config) -> Box<dyn CongestionController>,
+}
+
+/// A congestion control, as configurations hold it.
+pub type Algorithm = Handle<Implementation>;
+
+impl Implementation {
+    /// An algorithm with the standard slow start, for one path, without need of marks. `build` makes its controller for a
+    /// path.
+    pub const fn new(description: Description, build: fn(Config) -> Box<dyn CongestionController>) -> Implementation {
+        Implementation {
+            description,
+            label: description.name,
+            shade: None,
+            linux: None,
+            slow_start: Startup::SlowStart(SlowStart::Standard),
+            marks: Marks::Optional,
+            coupled: false,
+            prompt_rtts: false,
+            send_windows: 2,
+            heeds: &[],
+            build,
+        }
+    }
+
+    /// A controller for a path.
+    pub fn build(&self, config: Config) -> Box<dyn CongestionController> {
+        (self.build)(config)
+    }
+
+    /// Whether it depends on marks.
+    pub fn needs_ecn(&self) -> bool {
+        self.marks != Marks::Optional
+    }
+
+    /// Whether its packets ask the network for L4S treatment.
+    pub fn is_l4s(&self) -> bool {
+        self.marks == Marks::L4s
+    }
+}
+
+haltere_net::built_in! {
+    Implementation: "congestion control";
     /// NewReno.
-    newreno::NewReno,
+    NEWRENO = newreno,
     /// CUBIC.
-    cubic::Cubic,
+    CUBIC = cubic,
     /// BBR version 1.
-    bbr::Bbr,
+    BBR = bbr,
     // Reno and its predecessor.
     /// Tahoe.
-    tahoe::Tahoe,
+    TAHOE = tahoe,
     /// Reno.
-    reno::Reno,
+    RENO = reno,
     // Loss-based, for paths of large bandwidth-delay product.
     /// BIC.
-    bic::Bic,
+    BIC = bic,
     /// HighSpeed.
-    highspeed::HighSpeed,
+    HIGHSPEED = highspeed,
     /// Scalable.
-    scalable::Scalable,
+    SCALABLE = scalable,
     /// H-TCP.
-    htcp::Htcp,
+    HTCP = htcp,
     /// Hybla.
-    hybla::Hybla,
+    HYBLA = hybla,
     // Loss-based, informed by delay or rate.
     /// Illinois.
-    illinois::Illinois,
+    ILLINOIS = illinois,
     /// Westwood+.
-    westwood::Westwood,
+    WESTWOOD = westwood,
     /// Veno.
-    veno::Veno,
+    VENO = veno,
     /// YeAH.
-    yeah::Yeah,
+    YEAH = yeah,
     // Delay-based, or for the background.
     /// Vegas.
-    vegas::Vegas,
+    VEGAS = vegas,
     /// LEDBAT.
-    ledbat::Ledbat,
+    LEDBAT = ledbat,
     /// LEDBAT++.
-    ledbatpp::LedbatPlusPlus,
+    LEDBATPP = ledbatpp,
     /// NV.
-    nv::Nv,
+    NV = nv,
     /// CDG.
-    cdg::Cdg,
+    CDG = cdg,
     /// TCP-LP.
-    lp::Lp,
+    LP = lp,
     /// Copa.
-    copa::Copa,
+    COPA = copa,
     /// BBR version 3.
-    bbr3::Bbr3,
+    BBR3 = bbr3,
     /// DCTCP.
-    dctcp::Dctcp,
+    DCTCP = dctcp,
     /// Prague.
-    prague::Prague,
+    PRAGUE = prague,
     // Coupled, for connections with several paths.
     /// LIA.
-    lia::Lia,
+    LIA = lia,
     /// OLIA.
-    olia::Olia,
+    OLIA = olia,
     /// BALIA.
-    balia::Balia,
+    BALIA = balia,
     /// wVegas.
-    wvegas::WVegas,
-}
-
-impl Algorithm {
-    /// Whether it depends on marks, so that its packets are always ECN-capable and marks are echoed one by one (Linux:
-    /// `TCP_CONG_NEEDS_ECN`).
-    pub fn needs_ecn(self) -> bool {
-        matches!(self, Algorithm::Dctcp | Algorithm::Prague)
-    }
-
-    /// Whether its packets ask the network for L4S treatment (ECT(1); RFC 9331).
-    pub fn is_l4s(self) -> bool {
-        self == Algorithm::Prague
-    }
-
-    /// How slow start ends where nothing else is set; `None` if the algorithm has an exit or a startup of its own.
-    pub fn slow_start(self) -> Option<SlowStart> {
-        match self {
-            Algorithm::Cubic => Some(cubic::SLOW_START),
-            Algorithm::Cdg => None,
-            _ => self.describe().slow_start.then_some(SlowStart::Standard),
-        }
-    }
-
-    /// Whether it looks at the other paths of a connection.
-    pub fn is_coupled(self) -> bool {
-        matches!(self, Algorithm::Lia | Algorithm::Olia | Algorithm::Balia | Algorithm::WVegas)
-    }
-
-    /// The algorithm called `name`.
-    pub fn named(name: &str) -> Option<Algorithm> {
-        Algorithm::ALL.iter().copied().find(|a| a.describe().name == name)
-    }
+    WVEGAS = wvegas,
 }
 
 /// `bytes` rounded down to whole units of the granularity.

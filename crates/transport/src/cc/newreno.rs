@@ -2,14 +2,21 @@
 //!
 //! Growth is by bytes delivered (RFC 3465), so that delayed ACKs do not slow it.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "newreno",
-    summary: "additive increase of one segment an RTT, halving on loss",
-    reference: "RFC 5681, RFC 6582, RFC 9002 section 7",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "NewReno",
+    linux: Some("reno"),
+    shade: Some(2),
+    ..Implementation::new(
+        Description {
+            name: "newreno",
+            summary: "additive increase of one segment an RTT, halving on loss",
+            reference: "RFC 5681, RFC 6582, RFC 9002 section 7",
+        },
+        |config| Box::new(NewReno::new(config)),
+    )
 };
 
 /// NewReno.
@@ -32,9 +39,7 @@ impl NewReno {
 }
 
 impl CongestionController for NewReno {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let mut delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -48,21 +53,5 @@ impl CongestionController for NewReno {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.w.reduce(event, self.w.window / 2);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

@@ -11,16 +11,22 @@
 //! has switched off (`nv_cwnd_growth_rate_pos`).
 
 use super::observed::Ticks;
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, SlowStart, Trigger, whole};
 use haltere_net::Time;
 use haltere_net::rng::Stream;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "nv",
-    summary: "Vegas for data centres: the window that the best rate of a round needs, and ten segments",
-    reference: "Brakmo, Linux Plumbers Conference 2010; Linux 6.12 tcp_nv.c",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "NV",
+    linux: Some("nv"),
+    ..Implementation::new(
+        Description {
+            name: "nv",
+            summary: "Vegas for data centres: the window that the best rate of a round needs, and ten segments",
+            reference: "Brakmo, Linux Plumbers Conference 2010; Linux 6.12 tcp_nv.c",
+        },
+        |config| Box::new(Nv::new(config)),
+    )
 };
 
 /// The number of segments that may be queued (`nv_pad`), and the distance to that at which the window stops growing
@@ -204,9 +210,7 @@ impl Nv {
 }
 
 impl CongestionController for Nv {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.forget_at.get_or_insert(self.ticks.at(ack.now) + FIRST_FORGET_S * self.ticks.per_second());
@@ -236,22 +240,6 @@ impl CongestionController for Nv {
         if event.trigger == Trigger::Timeout {
             self.slowed = (self.slowed + 1).min(SLOWEST);
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

@@ -7,21 +7,27 @@
 //! the larger of the bytes acknowledged since the last loss and between the last two. A window may shrink by this, but not
 //! below two segments. Slow start and reductions are Reno's. On a single path it is Reno.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart, coupled};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart, coupled};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "olia",
-    summary: "coupled: as lia, but moves its window to the best paths; Reno on a single path",
-    reference: "Khalili et al., CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "OLIA",
+    coupled: true,
+    ..Implementation::new(
+        Description {
+            name: "olia",
+            summary: "coupled: as lia, but moves its window to the best paths; Reno on a single path",
+            reference: "Khalili et al., CoNEXT 2012; draft-khalili-mptcp-congestion-control-05",
+        },
+        |config| Box::new(Olia::new(config)),
+    )
 };
 
 /// OLIA.
 #[derive(Clone, Debug)]
 pub struct Olia {
     w: Windows,
-    /// What the window has to grow by, segments; negative if it has to shrink.
+    /// The segments by which the window has to grow; negative if it has to shrink.
     credit: f64,
 }
 
@@ -73,9 +79,7 @@ fn epsilon(own: coupled::Flow, siblings: &[PathView]) -> f64 {
 }
 
 impl CongestionController for Olia {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -93,27 +97,11 @@ impl CongestionController for Olia {
         }
         self.w.reduce(event, self.w.window / 2);
     }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Algorithm;
+    use crate::cc;
     use super::super::bench::MSS;
     use super::super::coupled::samples::{acks_to_change, paths};
     use crate::path::PathView;
@@ -121,7 +109,7 @@ mod tests {
     /// Whether the window changes after so many ACKs of a segment, up to what rounding of the sum makes of it.
     #[track_caller]
     fn assert_changes(views: &[PathView], after: u32, grows: bool) {
-        let change = acks_to_change(Algorithm::Olia, views);
+        let change = acks_to_change(cc::OLIA, views);
         assert!(change.is_some_and(|(acks, grew)| acks.abs_diff(after) <= 1 && grew == grows), "{change:?}");
     }
 
@@ -169,6 +157,6 @@ mod tests {
 
     #[test]
     fn a_window_does_not_shrink_below_two_segments() {
-        assert_eq!(acks_to_change(Algorithm::Olia, &with(&[(1, 1), (2, 1000)], &[100, 1], 1)), None);
+        assert_eq!(acks_to_change(cc::OLIA, &with(&[(1, 1), (2, 1000)], &[100, 1], 1)), None);
     }
 }

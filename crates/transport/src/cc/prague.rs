@@ -1,7 +1,7 @@
 //! Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP made fit for the Internet, the congestion control of
 //! L4S (RFC 9330, RFC 9331).
 //!
-//! What differs from DCTCP, by section of the draft: the window is a fraction of segments, so that small shares of marks
+//! The differences from DCTCP, by section of the draft: the window is a fraction of segments, so that small shares of marks
 //! have their effect (2.4.2); it grows by the unmarked part of each acknowledgement, in reductions too (2.4.2); growth and
 //! the estimate follow a virtual RTT of at least 25 ms, so that flows of short RTTs do not take the rate of others
 //! (2.4.3); packets are paced, and bursts last at most 250 µs (2.4.5). Losses halve the window, as Reno's. The rules and
@@ -9,15 +9,21 @@
 //! windows below some segments, its choice of smaller segments and the detection of queues that mark as RFC 3168 says
 //! are left out: such a queue takes Prague's packets for classic ones and marks them too seldom.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Echo, PathView, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Echo, Implementation, Marks, PathView, SlowStart, Trigger};
 use haltere_net::{Rate, Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "prague",
-    summary: "L4S: cuts the window by the share of marked packets (ECT(1)); needs a queue such as dualpi2",
-    reference: "draft-briscoe-iccrg-prague-congestion-control-04; tcp_prague.c",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Prague",
+    marks: Marks::L4s,
+    ..Implementation::new(
+        Description {
+            name: "prague",
+            summary: "L4S: cuts the window by the share of marked packets (ECT(1)); needs a queue such as dualpi2",
+            reference: "draft-briscoe-iccrg-prague-congestion-control-04; tcp_prague.c",
+        },
+        |config| Box::new(Prague::new(config)),
+    )
 };
 
 /// The gain g of the estimate.
@@ -55,7 +61,7 @@ pub struct Prague {
     estimated_at: Time,
     delivered: u64,
     marked: u64,
-    /// What the last ACK brought: all marked bytes so far, and those that were new.
+    /// The marks that the last ACK brought: all marked bytes so far, and those that were new.
     total_marked: u64,
     newly_marked: u64,
     /// The last reduction: when, and the position that ends its round trip.
@@ -177,6 +183,8 @@ impl Prague {
 }
 
 impl CongestionController for Prague {
+    by_windows!(window, ssthresh);
+
     fn on_echo(&mut self, echo: &Echo) {
         self.newly_marked = echo.total_marked.saturating_sub(self.total_marked);
         self.total_marked = echo.total_marked;
@@ -240,14 +248,6 @@ impl CongestionController for Prague {
 
     fn on_recovered(&mut self, _: Time) {
         self.in_loss = false;
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

@@ -8,13 +8,20 @@
 //! RFC 9002).
 
 use super::newreno::NewReno;
-use super::{Config, Description};
+use super::{Config, Description, Implementation};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "reno",
-    summary: "as newreno, which selective ACKs make it equal to; over QUIC a slower slow start with delayed ACKs",
-    reference: "RFC 5681",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Reno",
+    linux: Some("reno"),
+    shade: Some(2),
+    ..Implementation::new(
+        Description {
+            name: "reno",
+            summary: "as newreno, which selective ACKs make it equal to; over QUIC a slower slow start with delayed ACKs",
+            reference: "RFC 5681",
+        },
+        |config| Box::new(Reno::new(config)),
+    )
 };
 
 /// Reno.

@@ -43,7 +43,7 @@ pub(super) struct Friendly {
     lead: f64,
 }
 
-/// What grows the window on an ACK.
+/// The facts about an ACK by which the window grows.
 pub(super) struct Growth {
     pub now: Time,
     /// Bytes delivered.

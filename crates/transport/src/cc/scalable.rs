@@ -4,14 +4,20 @@
 //! and loses an eighth on congestion. Up to the legacy window of 16 segments it is Reno. Linux has no such window, but
 //! grows by a segment an RTT up to 100 segments.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Sent, SlowStart};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "scalable",
-    summary: "multiplicative increase of 1 % an RTT, multiplicative decrease of 1/8",
-    reference: "T. Kelly, ACM CCR 33(2), 2003",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Scalable",
+    linux: Some("scalable"),
+    ..Implementation::new(
+        Description {
+            name: "scalable",
+            summary: "multiplicative increase of 1 % an RTT, multiplicative decrease of 1/8",
+            reference: "T. Kelly, ACM CCR 33(2), 2003",
+        },
+        |config| Box::new(Scalable::new(config)),
+    )
 };
 
 /// Segments to deliver for one of growth: 1 / a, a = 0.01.
@@ -50,9 +56,7 @@ impl Scalable {
 }
 
 impl CongestionController for Scalable {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
@@ -70,21 +74,5 @@ impl CongestionController for Scalable {
             self.w.window - self.w.window / DECREASE
         };
         self.w.reduce(event, kept);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_shadow_of_itself_never_parts() {
-        for algorithm in Algorithm::ALL.iter().copied().filter(|a| !a.is_coupled()) {
+        for algorithm in Algorithm::ALL.iter().copied().filter(|a| !a.coupled) {
             let (_, seen) = raced(algorithm, Some((algorithm, None)));
             assert_eq!(seen.1, [], "{algorithm:?}");
             assert_eq!(seen.0[0].1, seen.0[1].1, "{algorithm:?}");
@@ -298,16 +298,16 @@ mod tests {
 
     #[test]
     fn a_shadow_changes_nothing() {
-        for algorithm in [Algorithm::Cubic, Algorithm::Bbr, Algorithm::Cdg, Algorithm::Copa] {
+        for algorithm in [crate::cc::CUBIC, crate::cc::BBR, crate::cc::CDG, crate::cc::COPA] {
             let (alone, _) = raced(algorithm, None);
-            let (followed, _) = raced(algorithm, Some((Algorithm::Bbr3, None)));
+            let (followed, _) = raced(algorithm, Some((crate::cc::BBR3, None)));
             assert_eq!(alone, followed, "{algorithm:?}");
         }
     }
 
     #[test]
     fn cubic_parts_from_cubic_without_hystart_where_hystart_ends_slow_start() {
-        let (_, seen) = raced(Algorithm::Cubic, Some((Algorithm::Cubic, Some(SlowStart::Standard))));
+        let (_, seen) = raced(crate::cc::CUBIC, Some((crate::cc::CUBIC, Some(SlowStart::Standard))));
         let [parting] = seen.1[..] else { panic!("{:?}", seen.1) };
         assert!(matches!(parting.event, ControlEvent::Acknowledged { .. }), "{parting:?}");
         let states = |of: [Decision; 2]| of.map(|decision| decision.state);

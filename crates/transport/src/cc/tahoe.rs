@@ -6,15 +6,20 @@
 //! added to the window until they have arrived. Beyond them one segment may be in flight, then two, as with Tahoe. Data
 //! that arrived is not sent again, which a sender without selective acknowledgements did. A reduction is never undone.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, SlowStart, Trigger};
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "tahoe",
-    summary: "a window of one segment and slow start after every loss",
-    reference: "V. Jacobson, SIGCOMM 1988",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Tahoe",
+    ..Implementation::new(
+        Description {
+            name: "tahoe",
+            summary: "a window of one segment and slow start after every loss",
+            reference: "V. Jacobson, SIGCOMM 1988",
+        },
+        |config| Box::new(Tahoe::new(config)),
+    )
 };
 
 /// Tahoe.
@@ -34,9 +39,7 @@ impl Tahoe {
 }
 
 impl CongestionController for Tahoe {
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
-    }
+    by_windows!(on_sent, ssthresh, set_mss);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         if ack.phase < Phase::Recovery {
@@ -72,10 +75,6 @@ impl CongestionController for Tahoe {
         self.w.window + self.stale
     }
 
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
     fn in_slow_start(&self) -> bool {
         self.w.in_slow_start()
     }
@@ -84,9 +83,5 @@ impl CongestionController for Tahoe {
     /// since the last one must be reported.
     fn owns_recovery(&self) -> bool {
         self.w.as_linux()
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

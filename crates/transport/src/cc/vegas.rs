@@ -9,14 +9,21 @@
 //! (section 3.3). Losses halve the window in both, as in RFC 5681. The paper's own retransmission rules belong to the
 //! transport.
 
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, Sent, SlowStart, Startup};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "vegas",
-    summary: "keeps two to four segments (QUIC: one to three) in the queue, by RTT",
-    reference: "Brakmo, Peterson, IEEE JSAC 13(8), 1995; Linux 6.12 tcp_vegas.c",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Vegas",
+    linux: Some("vegas"),
+    slow_start: Startup::Own,
+    ..Implementation::new(
+        Description {
+            name: "vegas",
+            summary: "keeps two to four segments (QUIC: one to three) in the queue, by RTT",
+            reference: "Brakmo, Peterson, IEEE JSAC 13(8), 1995; Linux 6.12 tcp_vegas.c",
+        },
+        |config| Box::new(Vegas::new(config)),
+    )
 };
 
 /// The number of samples after which a round's smallest RTT is not that of a delayed ACK (`cntRTT`).
@@ -135,6 +142,8 @@ impl Vegas {
 }
 
 impl CongestionController for Vegas {
+    by_windows!(on_undo, window, ssthresh, set_mss);
+
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
         // Measurements from before an idle time are out of date (`CA_EVENT_TX_START`).
@@ -173,22 +182,6 @@ impl CongestionController for Vegas {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.w.reduce(event, self.w.window / 2);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

@@ -7,14 +7,20 @@
 //! discards BaseRTT when nothing is in flight.
 
 use super::observed::Rtts;
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, Sent, SlowStart, Trigger};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "veno",
-    summary: "Reno that takes losses with a short queue for random ones",
-    reference: "Fu, Liew, IEEE JSAC 21(2), 2003",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Veno",
+    linux: Some("veno"),
+    ..Implementation::new(
+        Description {
+            name: "veno",
+            summary: "Reno that takes losses with a short queue for random ones",
+            reference: "Fu, Liew, IEEE JSAC 21(2), 2003",
+        },
+        |config| Box::new(Veno::new(config)),
+    )
 };
 
 /// The number of waiting segments from which the path counts as congested.
@@ -100,6 +106,8 @@ impl Veno {
 }
 
 impl CongestionController for Veno {
+    by_windows!(on_undo, window, ssthresh, set_mss);
+
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
         if sent.in_flight == 0 && self.w.as_linux() {
@@ -124,21 +132,5 @@ impl CongestionController for Veno {
         if !self.w.as_linux() {
             self.rtts = Rtts::default();
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

@@ -7,15 +7,21 @@
 //! aims at half the window during recovery and applies the estimate at its end.
 
 use super::observed::Ticks;
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, PathView, Sent, SlowStart, Trigger};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, SlowStart, Trigger};
 use haltere_net::{Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "westwood",
-    summary: "Reno whose backoff goes to the estimated bandwidth times the least RTT",
-    reference: "Mascolo et al., MobiCom 2001; Grieco, Mascolo, ACM CCR 34(2), 2004",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "Westwood+",
+    linux: Some("westwood"),
+    ..Implementation::new(
+        Description {
+            name: "westwood",
+            summary: "Reno whose backoff goes to the estimated bandwidth times the least RTT",
+            reference: "Mascolo et al., MobiCom 2001; Grieco, Mascolo, ACM CCR 34(2), 2004",
+        },
+        |config| Box::new(Westwood::new(config)),
+    )
 };
 
 /// The weight of the old estimate (Grieco, Mascolo, section 2.1).
@@ -157,12 +163,10 @@ impl Westwood {
 }
 
 impl CongestionController for Westwood {
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+
     fn on_established(&mut self, event: &Established) {
         self.bandwidth.since = Some(event.now);
-    }
-
-    fn on_sent(&mut self, sent: &Sent) {
-        self.w.restart_after(sent);
     }
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
@@ -186,26 +190,10 @@ impl CongestionController for Westwood {
         self.forget_rtt |= timeout && self.w.as_linux() && event.new_episode;
     }
 
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
     fn on_recovered(&mut self, _: Time) {
         if self.w.as_linux() && std::mem::take(&mut self.recovering) {
             self.adopt();
             self.recovered = true;
         }
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

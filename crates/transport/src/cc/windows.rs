@@ -163,6 +163,37 @@ impl Windows {
     }
 }
 
+/// Implements the methods of a controller that do no more than its `w: Windows` does.
+macro_rules! by_windows {
+    ($($method:ident),*) => { $(by_windows! { @$method })* };
+    (@on_sent) => {
+        fn on_sent(&mut self, sent: &$crate::cc::Sent) {
+            self.w.restart_after(sent);
+        }
+    };
+    (@on_undo) => {
+        fn on_undo(&mut self) {
+            self.w.undo();
+        }
+    };
+    (@window) => {
+        fn window(&self) -> u64 {
+            self.w.window
+        }
+    };
+    (@ssthresh) => {
+        fn ssthresh(&self) -> u64 {
+            self.w.ssthresh
+        }
+    };
+    (@set_mss) => {
+        fn set_mss(&mut self, mss: u64, _: u64) {
+            self.w.set_mss(mss);
+        }
+    };
+}
+pub(super) use by_windows;
+
 #[cfg(test)]
 mod tests {
     use super::*;

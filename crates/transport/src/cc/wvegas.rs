@@ -17,15 +17,22 @@
 //! cuts rarer.
 
 use super::observed::Rounds;
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, coupled, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, Sent, SlowStart, Startup, coupled, whole};
 use haltere_net::Span;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "wvegas",
-    summary: "coupled, by delay: all paths together keep ten segments queued; moves to paths with shorter queues",
-    reference: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control-05",
-    slow_start: false,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "wVegas",
+    slow_start: Startup::Own,
+    coupled: true,
+    ..Implementation::new(
+        Description {
+            name: "wvegas",
+            summary: "coupled, by delay: all paths together keep ten segments queued; moves to paths with shorter queues",
+            reference: "Cao et al., ICNP 2012; draft-xu-mptcp-congestion-control-05",
+        },
+        |config| Box::new(WVegas::new(config)),
+    )
 };
 
 /// Segments that a path keeps queued at first, and at least (`initial_alpha`).
@@ -154,6 +161,8 @@ impl WVegas {
 }
 
 impl CongestionController for WVegas {
+    by_windows!(on_undo, window, ssthresh, set_mss);
+
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
         if sent.after_idle.is_some_and(|idle| idle > sent.timeout) {
@@ -192,22 +201,6 @@ impl CongestionController for WVegas {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.w.reduce(event, self.w.window / 2);
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }
 

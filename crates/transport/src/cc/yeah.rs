@@ -7,14 +7,20 @@
 //! flows seem to be present, that is, after 16 slow rounds.
 
 use super::observed::{Rounds, Rtts};
-use super::windows::Windows;
-use super::{Ack, Config, Congestion, CongestionController, Description, PathView, Phase, Sent, SlowStart, Trigger, whole};
+use super::windows::{Windows, by_windows};
+use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Phase, Sent, SlowStart, Trigger, whole};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "yeah",
-    summary: "Scalable TCP on a short queue, Reno that drains it on a long one",
-    reference: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
-    slow_start: true,
+pub(super) const ENTRY: Implementation = Implementation {
+    label: "YeAH",
+    linux: Some("yeah"),
+    ..Implementation::new(
+        Description {
+            name: "yeah",
+            summary: "Scalable TCP on a short queue, Reno that drains it on a long one",
+            reference: "Baiocchi, Castellani, Vacirca, PFLDnet 2007",
+        },
+        |config| Box::new(Yeah::new(config)),
+    )
 };
 
 /// Q_max, segments.
@@ -99,6 +105,8 @@ impl Yeah {
 }
 
 impl CongestionController for Yeah {
+    by_windows!(on_undo, window, ssthresh, set_mss);
+
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);
         if sent.in_flight == 0 {
@@ -145,21 +153,5 @@ impl CongestionController for Yeah {
         if event.trigger == Trigger::Timeout {
             self.phase = Phase::Loss;
         }
-    }
-
-    fn on_undo(&mut self) {
-        self.w.undo();
-    }
-
-    fn window(&self) -> u64 {
-        self.w.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.w.ssthresh
-    }
-
-    fn set_mss(&mut self, mss: u64, _: u64) {
-        self.w.set_mss(mss);
     }
 }

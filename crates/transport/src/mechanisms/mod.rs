@@ -14,7 +14,9 @@ pub use multipath::{MPQUIC, MPTCP};
 pub use quic::QUIC;
 pub use tcp::{TCP, to_reno_friendly};
 
-use crate::cc::{self, Algorithm};
+use crate::cc::{self, Algorithm, Startup};
+use crate::scheduler::{self, Scheduler};
+use haltere_net::registry::Registry;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, units};
 use std::fmt;
@@ -34,6 +36,8 @@ pub enum Kind {
     Time(Span, Span),
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// A path scheduler.
+    Scheduler,
 }
 
 impl Kind {
@@ -45,7 +49,7 @@ impl Kind {
             Kind::Segments(..) => "segments",
             Kind::Bytes(..) => "bytes",
             Kind::Time(..) => "time",
-            Kind::OneOf(_) => "one of",
+            Kind::OneOf(_) | Kind::Scheduler => "one of",
         }
     }
 
@@ -64,6 +68,7 @@ impl Kind {
                 (least <= span && span <= most).then_some(Value::Time(span))
             }
             Kind::OneOf(words) => words.iter().find(|w| **w == text).map(|w| Value::Word(w)),
+            Kind::Scheduler => Scheduler::named(text).map(Value::Scheduler),
         }
     }
 }
@@ -78,6 +83,7 @@ impl fmt::Display for Kind {
             Kind::Bytes(least, most) => write!(f, "bytes with a unit, from {least}B to {most}B"),
             Kind::Time(least, most) => write!(f, "a time with a unit, from {least} to {most}"),
             Kind::OneOf(words) => write!(f, "one of {}", words.join(", ")),
+            Kind::Scheduler => write!(f, "one of {}", Registry::<scheduler::Implementation>::default().names()),
         }
     }
 }
@@ -97,6 +103,8 @@ pub enum Value {
     Time(Span),
     /// One of the type's words.
     Word(&'static str),
+    /// A path scheduler.
+    Scheduler(Scheduler),
 }
 
 impl Value {
@@ -120,6 +128,11 @@ impl Value {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
+    /// The number, as `u8`.
+    fn tiny(self) -> u8 {
+        u8::try_from(self.number()).unwrap_or(u8::MAX)
+    }
+
     /// The time; zero if the mechanism is off.
     fn span(self) -> Span {
         if let Value::Time(span) = self { span } else { Span::ZERO }
@@ -133,13 +146,13 @@ pub struct Facts {
     pub name: &'static str,
     /// The type of its value.
     pub kind: Kind,
-    /// What it does, in one line.
+    /// Its effect, in one line.
     pub summary: &'static str,
     /// Where it is specified: an RFC's section, a function or parameter of Linux, a paper.
     pub source: &'static str,
-    /// What `+name` alone sets; `None` if a value must be given.
+    /// The value that `+name` alone sets; `None` if a value must be given.
     pub on: Option<Value>,
-    /// What `-name` sets; `None` if the mechanism cannot be switched off.
+    /// The value that `-name` sets; `None` if the mechanism cannot be switched off.
     pub off: Option<Value>,
     /// Why the other transport does not have it.
     pub only: Option<&'static str>,
@@ -175,6 +188,7 @@ impl Facts {
             (Value::Number(n), _) => n.to_string(),
             (Value::Time(span), _) => span.to_string(),
             (Value::Word(word), _) => word.into(),
+            (Value::Scheduler(scheduler), _) => scheduler.name().into(),
         }
     }
 }
@@ -207,19 +221,19 @@ impl<C: 'static> Mechanism<C> {
         Mechanism { facts: Facts { name, kind, summary, source, on, off, only: None }, get, set }
     }
 
-    /// The same entry, where `+name` alone sets `value`.
+    /// The entry, where `+name` alone sets `value`.
     const fn on(mut self, value: Value) -> Mechanism<C> {
         self.facts.on = Some(value);
         self
     }
 
-    /// The same entry, where `-name` switches the mechanism off.
+    /// The entry, where `-name` switches the mechanism off.
     const fn off(mut self) -> Mechanism<C> {
         self.facts.off = Some(Value::Off);
         self
     }
 
-    /// The same entry, with the reason why the other transport does not have the mechanism.
+    /// The entry, with the reason why the other transport does not have the mechanism.
     const fn only(mut self, reason: &'static str) -> Mechanism<C> {
         self.facts.only = Some(reason);
         self
@@ -270,12 +284,12 @@ pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) 
         })
     };
     match (name, value) {
-        ("hystart", _) if !algorithm.describe().slow_start => Some("has its own startup"),
-        ("reno-friendly", _) if algorithm != Algorithm::Cubic => Some("has no Reno-friendly region"),
+        ("hystart", _) if algorithm.slow_start == Startup::Own => Some("has its own startup"),
+        ("reno-friendly", _) if !algorithm.heeds.contains(&name) => Some("has no Reno-friendly region"),
         ("ecn", Value::Off) if algorithm.needs_ecn() => Some("works by marks"),
         ("prr", _) if fresh().owns_recovery() => Some("sets its window during recovery itself"),
         ("pacing", Value::Off) if !unpaced_too && fresh().pacing_rate().is_some() => Some("works by a pacing rate"),
-        ("emulated-connections", _) if algorithm != Algorithm::Cubic => Some("is always that of one connection"),
+        ("emulated-connections", _) if !algorithm.heeds.contains(&name) => Some("is always that of one connection"),
         ("idle-restart", _) if fresh().pacing_rate().is_some() => Some("restarts at its pacing rate"),
         _ => None,
     }

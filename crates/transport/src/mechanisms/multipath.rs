@@ -1,4 +1,4 @@
-//! What MPTCP and MPQUIC have beside the mechanisms of TCP and QUIC.
+//! The mechanisms of MPTCP and MPQUIC beside those of TCP and QUIC.
 
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::mptcp::{self, Reinjection};
@@ -13,19 +13,18 @@ type Mpquic = Mechanism<quic::Config>;
 const SINGLE: &str = "a transport with a single path has none";
 
 fn scheduler(value: Value, present: Scheduler) -> Scheduler {
-    let Value::Word(name) = value else { return present };
-    Scheduler::named(name).unwrap_or(present)
+    if let Value::Scheduler(scheduler) = value { scheduler } else { present }
 }
 
 /// Every mechanism that MPTCP has and TCP has not.
 pub const MPTCP: &[Mptcp] = &[
     Mptcp::new(
         "scheduler",
-        Kind::OneOf(Scheduler::NAMES),
+        Kind::Scheduler,
         "which subflow gets the next data; its name alone sets it, too",
         "docs/schedulers.md",
         (
-            |c: &mptcp::Config| Value::Word(c.scheduler.describe().name),
+            |c: &mptcp::Config| Value::Scheduler(c.scheduler),
             |c: &mut mptcp::Config, v| c.scheduler = scheduler(v, c.scheduler),
         ),
     )
@@ -102,11 +101,11 @@ pub const MPTCP: &[Mptcp] = &[
 pub const MPQUIC: &[Mpquic] = &[
     Mpquic::new(
         "scheduler",
-        Kind::OneOf(Scheduler::NAMES),
+        Kind::Scheduler,
         "which path takes the next packet; its name alone sets it, too",
         "docs/schedulers.md",
         (
-            |c: &quic::Config| Value::Word(c.scheduler.describe().name),
+            |c: &quic::Config| Value::Scheduler(c.scheduler),
             |c: &mut quic::Config, v| c.scheduler = scheduler(v, c.scheduler),
         ),
     )

@@ -293,7 +293,7 @@ pub const QUIC: &[Quic] = &[
         "RFC 9000 section 5.1.1; draft-ietf-quic-multipath section 3.2.1",
         (
             |c| c.connection_ids.map_or(Value::Off, |n| Value::Number(n.into())),
-            |c, v| c.connection_ids = v.is_on().then(|| u8::try_from(v.number()).unwrap_or(u8::MAX)),
+            |c, v| c.connection_ids = v.is_on().then(|| v.tiny()),
         ),
     )
     .off()

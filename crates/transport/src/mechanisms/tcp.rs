@@ -385,7 +385,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Count(0, 30),
         "retransmissions of a SYN or SYN-ACK before the connection is given up",
         "tcp_syn_retries",
-        (|c| Value::Number(c.syn_retries.into()), |c, v| c.syn_retries = v.small()),
+        (|c| Value::Number(c.syn_retries.into()), |c, v| c.syn_retries = v.tiny()),
     )
     .only("QUIC gives up by time: write +idle-timeout=…"),
     Tcp::new(
@@ -393,7 +393,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Count(0, 100),
         "retransmissions of data before the connection is given up",
         "tcp_retries2",
-        (|c| Value::Number(c.data_retries.into()), |c, v| c.data_retries = v.small()),
+        (|c| Value::Number(c.data_retries.into()), |c, v| c.data_retries = v.tiny()),
     )
     .only("QUIC gives up by time: write +idle-timeout=…"),
 ];

@@ -1,15 +1,15 @@
 use super::*;
 use crate::Role;
-use crate::cc::Algorithm;
+use crate::cc;
 use haltere_net::rng::Streams;
 use std::collections::BTreeSet;
 
 fn tcp() -> crate::tcp::Config {
-    crate::tcp::Config::new(Role::Server, Algorithm::Cubic, Streams::new(1, 0).named("cc"))
+    crate::tcp::Config::new(Role::Server, cc::CUBIC, Streams::new(1, 0).named("cc"))
 }
 
 fn quic() -> crate::quic::Config {
-    crate::quic::Config::new(Role::Server, Algorithm::Cubic, Streams::new(1, 0).named("cc"))
+    crate::quic::Config::new(Role::Server, cc::CUBIC, Streams::new(1, 0).named("cc"))
 }
 
 fn all() -> impl Iterator<Item = Facts> {
@@ -23,6 +23,7 @@ fn values(facts: &Facts) -> Vec<Value> {
         Kind::Count(a, b) | Kind::Segments(a, b) | Kind::Bytes(a, b) => vec![Value::Number(a), Value::Number(b)],
         Kind::Time(a, b) => vec![Value::Time(a), Value::Time(b)],
         Kind::OneOf(words) => words.iter().map(|w| Value::Word(w)).collect(),
+        Kind::Scheduler => Scheduler::ALL.iter().copied().map(Value::Scheduler).collect(),
     };
     ends.into_iter().chain(facts.on.filter(|v| *v != Value::On || facts.kind == Kind::OnOff)).chain(facts.off).collect()
 }

@@ -1,8 +1,7 @@
 //! Configuration of an MPTCP endpoint.
 
 use super::option;
-use crate::cc::Algorithm;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
 use crate::tcp;
 
 /// The room for headers in a kernel with tunnels and wireless networks, as distributions build it.
@@ -48,7 +47,7 @@ pub struct Config {
     /// The largest send buffer of a subflow that grows, bytes (Linux: `net.ipv4.tcp_wmem`). The default is that of a host
     /// tuned for measurements.
     pub max_send_buffer: u64,
-    /// What a kernel reserves for headers in a segment's memory, bytes (Linux: `MAX_TCP_HEADER`): 320 if it is built with tunnels
+    /// The bytes that a kernel reserves for headers in a segment's memory (Linux: `MAX_TCP_HEADER`): 320 if it is built with tunnels
     /// and wireless networks, 256 without wireless networks. With segments of 1460 bytes the 64 bytes decide whether a segment
     /// counts 4352 bytes or 2304, so how large first send buffers are.
     pub header_room: u64,
@@ -62,7 +61,7 @@ impl Config {
         // The kernel has no coupled control. Linux's first implementation had them, with the lowest RTT first. The kernel's
         // scheduler fills send buffers of some windows, and a coupled control may take the window away afterwards: what the
         // path was given then holds up all other data.
-        let scheduler = if tcp.algorithm.is_coupled() { Scheduler::LowestRtt } else { Scheduler::Linux };
+        let scheduler = if tcp.algorithm.coupled { scheduler::LOWEST_RTT } else { scheduler::LINUX };
         let mut config = Config {
             tcp,
             scheduler,
@@ -95,10 +94,5 @@ impl Config {
         const DESCRIPTOR: u64 = 256;
         let mss = u64::from(self.tcp.mtu.saturating_sub(self.tcp.base_header));
         (mss + self.header_room + END).next_power_of_two() + DESCRIPTOR
-    }
-
-    /// How many windows a send buffer has room for: BBR asks for three (`bbr_sndbuf_expand`).
-    pub(super) fn windows(&self) -> u64 {
-        if matches!(self.tcp.algorithm, Algorithm::Bbr | Algorithm::Bbr3) { 3 } else { 2 }
     }
 }

@@ -15,7 +15,7 @@ use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Time};
 use std::collections::VecDeque;
 
-/// What the two ends have agreed on.
+/// The agreement of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mode {
     /// Nothing yet.
@@ -54,7 +54,7 @@ pub struct Connection {
     told_connected: bool,
     pub(super) over: bool,
     pub(super) coupled: bool,
-    /// What subflows that are no more had counted.
+    /// The counts of subflows that are no more.
     pub(super) invalid: u64,
     /// The data that the probe was told of.
     pub(super) carried: RangeSet,
@@ -66,7 +66,7 @@ impl Connection {
         Connection::with_scheduler(config.scheduler.build(), config)
     }
 
-    /// The same with a scheduler that is not in the list.
+    /// A connection with this scheduler in the place of the configuration's.
     pub fn with_scheduler(scheduler: Box<dyn PathScheduler>, config: Config) -> Connection {
         Connection {
             mode: Mode::Opening,
@@ -86,14 +86,14 @@ impl Connection {
             told_finished: false,
             told_connected: false,
             over: false,
-            coupled: config.tcp.algorithm.is_coupled(),
+            coupled: config.tcp.algorithm.coupled,
             invalid: 0,
             carried: RangeSet::default(),
             config,
         }
     }
 
-    /// What out-of-order arrival across subflows has cost so far.
+    /// The cost of out-of-order arrival across subflows so far.
     pub fn reassembly(&self) -> &Reassembly {
         self.receiving.reassembly()
     }
@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// What a subflow had is given to others.
+    /// The data that a subflow had is given to others.
     pub(super) fn give_up_subflow(&mut self, at: usize) {
         let Connection { subflows, sending, .. } = self;
         let Some(subflow) = subflows.get_mut(at).and_then(Option::as_mut) else { return };

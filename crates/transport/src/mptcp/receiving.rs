@@ -121,7 +121,7 @@ impl Receiving {
         window
     }
 
-    /// What is left of the window that was offered.
+    /// The rest of the window that was offered.
     pub fn offered(&self) -> u64 {
         self.edge.saturating_sub(self.next)
     }
@@ -159,11 +159,11 @@ impl Receiving {
 mod tests {
     use super::*;
     use crate::Role;
-    use crate::cc::Algorithm;
+    use crate::cc;
     use haltere_net::rng::Streams;
 
     fn receiving() -> Receiving {
-        let config = Config::new(Role::Client, Algorithm::Cubic, Streams::new(1, 0).named("test"));
+        let config = Config::new(Role::Client, cc::CUBIC, Streams::new(1, 0).named("test"));
         Receiving::new(&config)
     }
 

@@ -20,7 +20,7 @@ impl Connection {
                 self.note_timeouts(now);
             }
         }
-        // The subflow that alone has changed since all were looked at.
+        // Set if no subflow but this one has changed since the states of all were read.
         let mut changed = None;
         while self.sending.is_waiting() {
             let demand = self.demand();
@@ -88,7 +88,7 @@ impl Connection {
         self.sending.fill(buffers);
     }
 
-    /// What there is to send.
+    /// The data that there is to send.
     fn demand(&self) -> Demand {
         let again: u64 = self.sending.again.iter().map(|(start, end)| end - start).sum();
         Demand {
@@ -236,7 +236,7 @@ impl Connection {
         subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew)
     }
 
-    /// The same for one subflow, when it has sent a super-segment and not filled its window: Linux looks after each
+    /// Reads the state of one subflow again, when it has sent a super-segment and not filled its window: Linux looks after each
     /// (`tcp_event_new_data_sent`).
     pub(super) fn expand_after_sending(&mut self, at: usize) -> bool {
         if self.mode != Mode::Multipath || !self.sending.is_full() {

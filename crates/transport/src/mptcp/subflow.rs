@@ -115,7 +115,7 @@ pub(super) struct Progress {
     pub heard: u64,
     /// Data-level timeouts in a row with data on it and without news from it (Linux: `stale_count`).
     pub silent: u32,
-    /// What it had received at the first of these (Linux: `stale_rcv_tstamp`).
+    /// The bytes that it had received at the first of these (Linux: `stale_rcv_tstamp`).
     mark: u64,
     /// Whether its data was given to others for that (Linux: `stale`).
     given_up: bool,
@@ -156,7 +156,7 @@ pub(super) struct Subflow {
     pub proof: Time,
     /// In reserve, as either end asked.
     pub backup: bool,
-    /// What the peer was told of that, once it was told something. MP_CAPABLE says that a subflow is not in reserve.
+    /// The answer that the peer was given to that, once it was given one. MP_CAPABLE says that a subflow is not in reserve.
     pub told_backup: Option<bool>,
     /// The peer has shown that it takes MPTCP's options on it: it may carry data of the connection.
     pub confirmed: bool,
@@ -172,7 +172,7 @@ pub(super) struct Subflow {
     pub timeouts: u32,
     /// Whether it may have something to send.
     pub ready: bool,
-    /// What is to be told on it beside acknowledgements.
+    /// The options that are to go out on it beside acknowledgements.
     pub owes: Owed,
     /// When its TCP wants to be called, as long as it is not `ready`.
     wake: Time,
@@ -199,7 +199,10 @@ impl Owed {
 
 /// The send buffer for a window of some segments, bytes: room for some windows.
 fn buffer_for(segments: u64, config: &Config) -> u64 {
-    let memory = config.segment_memory().saturating_mul(segments.max(LEAST_SEGMENTS)).saturating_mul(config.windows());
+    let memory = config
+        .segment_memory()
+        .saturating_mul(segments.max(LEAST_SEGMENTS))
+        .saturating_mul(config.tcp.algorithm.send_windows);
     memory.min(config.max_send_buffer)
 }
 

@@ -31,7 +31,7 @@ struct Parts {
     skip: u64,
 }
 
-/// What became of the mark that ends a stream.
+/// The state of the mark that ends a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Fin {
     #[default]
@@ -63,7 +63,7 @@ impl SendBuffer {
         self.finish = true;
     }
 
-    /// What to send next, if new bytes may reach up to the offset `limit`. Lost bytes go first.
+    /// The chunk to send next, if new bytes may reach up to the offset `limit`. Lost bytes go first.
     #[inline]
     pub fn next(&self, limit: u64) -> Option<Chunk> {
         if let Some(lost) = self.lost.first() {
@@ -79,7 +79,7 @@ impl SendBuffer {
         self.bare_end()
     }
 
-    /// The same where new bytes are not sent in order.
+    /// The chunk to send next where new bytes are not sent in order.
     #[cold]
     fn next_of_parts(&self, end: u64) -> Option<Chunk> {
         let parts = self.parts.as_deref()?;

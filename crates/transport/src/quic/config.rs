@@ -1,4 +1,4 @@
-//! What a QUIC connection is configured with.
+//! Configuration of a QUIC connection.
 
 use super::frame::TransportParameters;
 use super::frequency::MIN_ACK_DELAY;
@@ -9,7 +9,7 @@ use super::sizes::{
 };
 use crate::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
 use haltere_net::Span;
 use haltere_net::rng::Stream;
 
@@ -120,11 +120,11 @@ pub struct Config {
     pub ack_frequency: bool,
     /// First receive window of a stream, bytes. Default 6 MiB, as Chromium has it (`kQuicStreamMaxRecvWindowSize`).
     pub stream_window: u64,
-    /// What it may grow to. Default 64 MiB, five times the bandwidth-delay product of 1 Gbit/s x 100 ms.
+    /// Its largest size, bytes. Default 64 MiB, five times the bandwidth-delay product of 1 Gbit/s x 100 ms.
     pub max_stream_window: u64,
     /// First receive window of the connection, bytes. Default 15 MiB, as Chromium has it.
     pub connection_window: u64,
-    /// What it may grow to. Default 96 MiB.
+    /// Its largest size, bytes. Default 96 MiB.
     pub max_connection_window: u64,
     /// Bidirectional streams the peer may have open. Default [`MAX_STREAMS`].
     pub max_streams: u64,
@@ -151,7 +151,7 @@ pub struct Config {
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
     pub session: Session,
-    /// What the server told in that earlier connection, for 0-RTT packets to keep to (RFC 9000 section 7.4.1); `None`
+    /// The server's parameters in that earlier connection, for 0-RTT packets to keep to (RFC 9000 section 7.4.1); `None`
     /// supposes this end's own.
     pub remembered: Option<TransportParameters>,
     /// Server: addresses are validated by a Retry packet (section 8.1.2). Default false.
@@ -200,7 +200,7 @@ impl Config {
             keep_alive: None,
             undo: true,
             max_paths: 1,
-            scheduler: Scheduler::LowestRtt,
+            scheduler: scheduler::LOWEST_RTT,
             path_acks: PathAcks::Own,
             connection_ids: None,
             design: Design::Draft,
@@ -217,7 +217,7 @@ impl Config {
         std::iter::successors(self.shadow.as_deref(), |config| config.shadow.as_deref())
     }
 
-    /// What its congestion control is told of a path, with datagrams of `mss` bytes and headers of `ip_udp`.
+    /// The configuration of a path's congestion control, with datagrams of `mss` bytes and headers of `ip_udp`.
     pub(super) fn facts(&self, mss: u64, ip_udp: u32, stream: Stream) -> cc::Config {
         cc::Config {
             mss,
@@ -250,7 +250,7 @@ impl Config {
         flights
     }
 
-    /// What this end tells the other.
+    /// The transport parameters that this end tells the other.
     pub fn parameters(&self) -> TransportParameters {
         TransportParameters {
             initial_max_data: self.connection_window,

@@ -75,17 +75,17 @@ pub struct Connection {
     pub(super) opening: Opening,
     pub(super) paths: Vec<Path>,
     pub(super) spaces: Spaces,
-    /// What several paths need; `None` where the configuration allows one.
+    /// The state of several paths; `None` where the configuration allows one.
     pub(super) multi: Option<Box<Multipath>>,
-    /// What a change of addresses needs; `None` while there is none.
+    /// The state of a change of addresses; `None` while there is none.
     pub(super) migration: Option<Box<Migration>>,
-    /// Where they are a limit.
+    /// Connection identifiers; `None` where their number limits nothing.
     pub(super) identifiers: Option<Box<Identifiers>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
     pub(super) streams: Streams,
-    /// Of the Initial and of the Handshake space.
+    /// Handshake data of the Initial and of the Handshake space.
     pub(super) crypto: [Crypto; 2],
     pub(super) peer: Option<TransportParameters>,
     pub(super) handshake_done_pending: bool,
@@ -96,9 +96,9 @@ pub struct Connection {
     pub(super) fates: Fates,
     /// A packet that was read, whose memory the next one that is sent uses again.
     pub(super) spare: Option<Packet<Body>>,
-    /// When the connection is given up for silence or, before that, a PING is to go out.
+    /// The next deadline of silence: a PING goes out, or, at [`Connection::idle_end`], the connection is given up.
     pub(super) idle_deadline: Time,
-    /// When it is given up, where a PING comes before.
+    /// The time at which the connection is given up for silence.
     idle_end: Time,
     /// Whether an ack-eliciting packet was sent since the last one was received (RFC 9000 section 10.1).
     pub(super) sent_since_heard: bool,
@@ -115,7 +115,7 @@ impl Connection {
         Connection::assemble(config, parts.map(|parts| Multipath::new(parts, algorithm)))
     }
 
-    /// The same with a scheduler and congestion controllers of one's own, in the place of those that the configuration names.
+    /// A connection with a scheduler and congestion controllers of one's own, in the place of those that the configuration names.
     pub fn with_parts(config: Config, parts: Parts) -> Connection {
         let multi = Multipath::new(parts, config.algorithm);
         Connection::assemble(config, Some(multi))

@@ -36,7 +36,7 @@ pub(super) struct Marking {
     codepoint: Ecn,
     /// ECN-capable packets sent in each packet number space.
     sent: [u64; 3],
-    /// What the peer has reported of each.
+    /// The counts that the peer has reported of each.
     reported: [EcnCounts; 3],
     /// Bytes delivered that were marked, as far as packets can be told apart.
     pub bytes: u64,

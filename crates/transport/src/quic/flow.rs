@@ -2,7 +2,7 @@
 
 use haltere_net::{Span, Time};
 
-/// What arrives in an RTT, so many times, is the least size of a window.
+/// A window has room for the data of at least so many RTTs.
 const ROUNDS: u64 = 6;
 
 /// A receive window: how far beyond what was consumed the peer may send.
@@ -26,7 +26,7 @@ pub(super) struct ReceiveWindow {
     renewal_at: u64,
 }
 
-/// What arrives in an RTT.
+/// The bytes that arrive in an RTT.
 #[derive(Clone, Copy, Default, Debug)]
 struct Round {
     start: Time,

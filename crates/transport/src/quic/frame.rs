@@ -22,7 +22,7 @@ pub(super) const VARINT_MAX: u64 = (1 << 62) - 1;
 /// ACK delays travel in units of 2^3 us (RFC 9000 section 18.2, `ack_delay_exponent`).
 const ACK_DELAY_UNIT_NS: u64 = 8_000;
 
-/// What each end tells the other during the handshake (RFC 9000 section 7.4). On the wire the parameters are an
+/// The transport parameters, which each end tells the other during the handshake (RFC 9000 section 7.4). On the wire the parameters are an
 /// extension of ClientHello and EncryptedExtensions, whose sizes stand in [`super::sizes`]; here they ride on the
 /// CRYPTO frame that ends the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,9 +88,9 @@ struct LowerRanges(Box<[Range<u64>]>);
 /// An ACK frame with ECN counts (section 19.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AckEcn {
-    /// What is acknowledged.
+    /// The acknowledgement.
     pub ack: Ack,
-    /// What was received with which codepoint.
+    /// The number of packets received with each codepoint.
     pub counts: EcnCounts,
 }
 
@@ -99,9 +99,9 @@ pub struct AckEcn {
 pub struct PathAck {
     /// The path whose packets are acknowledged.
     pub path: PathId,
-    /// What is acknowledged.
+    /// The acknowledgement.
     pub ack: Ack,
-    /// What was received with which codepoint, if any packet was ECN-capable.
+    /// The number of packets received with each codepoint, if any packet was ECN-capable.
     pub counts: Option<EcnCounts>,
 }
 
@@ -257,7 +257,7 @@ pub enum Frame {
     Paths {
         /// Number of paths.
         count: u8,
-        /// Those that have failed.
+        /// The paths that have failed.
         failed: u64,
     },
     /// CONNECTION_CLOSE (19.19), with the transport error's name if it is one.

@@ -5,7 +5,7 @@ use super::connection::Connection;
 use super::frame::AckFrequency;
 use haltere_net::{Span, Time};
 
-/// What this end advertises as `min_ack_delay`: `kGranularity` of RFC 9002 section 6.1.2.
+/// The `min_ack_delay` that this end advertises: `kGranularity` of RFC 9002 section 6.1.2.
 pub(super) const MIN_ACK_DELAY: Span = Span::from_millis(1);
 /// The longest that may be asked for: what `max_ack_delay` can state (RFC 9000 section 18.2).
 const LONGEST_DELAY: Span = Span::from_millis(1 << 14);
@@ -18,7 +18,7 @@ const REORDERING: u64 = 1;
 /// Steps smaller than a quarter are not worth a frame.
 const WORTH: u64 = 4;
 
-/// What one end has asked of the other, and been asked.
+/// The requests of one end to the other, and of the other to it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Frequency {
     /// The peer's `min_ack_delay`, if it has the extension and so have we.
@@ -45,7 +45,8 @@ impl Frequency {
         self.threshold = 1;
     }
 
-    /// The longest the peer may delay acknowledgements: while a change is on its way, the longer (section 7).
+    /// The longest time by which the peer may delay acknowledgements. While a change is on its way, this is the longer of the
+    /// old and the new time (section 7).
     #[inline]
     pub fn max_ack_delay(&self) -> Span {
         self.confirmed.max(self.asked)

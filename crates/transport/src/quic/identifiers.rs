@@ -15,9 +15,9 @@
 //! Not modelled: Retire Prior To, identifiers of no length.
 
 use super::connection::Connection;
+use super::draft::Draft;
 use super::frame::{Frame, VARINT_MAX};
 use super::sent::Record;
-use super::transmit::Draft;
 use crate::path::PathError;
 use crate::ranges::RangeSet;
 use haltere_net::{Cx, PathId};
@@ -65,7 +65,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// That of the path on which the connection opens. The first of each end are those of the handshake.
+    /// The pool of the path on which the connection opens. Each end's first identifier is the one of the handshake.
     fn of_handshake() -> Pool {
         let mut seen = RangeSet::default();
         seen.extend(0, 1);
@@ -112,7 +112,7 @@ pub(super) struct Identifiers {
     limit: u64,
     /// Frames that are to be sent.
     queue: VecDeque<IdFrame>,
-    /// Those of the path on which the connection opens, and of further ones, in any order.
+    /// The pools of the path on which the connection opens, and of further ones, in any order.
     first: Pool,
     further: Vec<Pool>,
     /// The one with which the client probes an address.

@@ -25,6 +25,7 @@
 mod buffer;
 mod config;
 mod connection;
+mod draft;
 mod ecn;
 mod few;
 mod flow;

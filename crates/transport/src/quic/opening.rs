@@ -1,4 +1,4 @@
-//! What may come before the handshake or with it: Version Negotiation (RFC 9000 section 6), Retry (section 8.1.2) and
+//! The exchanges before the handshake or with it: Version Negotiation (RFC 9000 section 6), Retry (section 8.1.2) and
 //! 0-RTT packets (RFC 9001 section 4.6).
 
 use super::buffer::SendBuffer;

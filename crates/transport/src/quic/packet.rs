@@ -30,7 +30,7 @@ impl SpaceId {
     }
 }
 
-/// What distinguishes a packet within its packet number space.
+/// The form of a packet within its packet number space.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Form {
     /// An Initial, Handshake or 1-RTT packet, by its space.
@@ -72,7 +72,7 @@ pub(super) const fn token_bytes(token: u8) -> u32 {
 pub struct QuicPacket {
     /// Its packet number space.
     pub space: SpaceId,
-    /// What it is within the space.
+    /// Its form within the space.
     pub form: Form,
     /// Bytes of the token in an Initial packet, 0 for none.
     pub token: u8,

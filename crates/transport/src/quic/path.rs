@@ -17,7 +17,7 @@ use crate::path::PathState;
 use crate::recovery::{BurstPacer, RateSampler, Reported};
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
-/// What a path must know of the connection to set its timer (RFC 9002 section 6.2).
+/// The facts about the connection that a path needs to set its timer (RFC 9002 section 6.2).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Situation {
     pub confirmed: bool,
@@ -30,7 +30,7 @@ pub(super) struct Situation {
     pub several: bool,
 }
 
-/// What the anti-amplification limit counts (RFC 9000 section 8.1), in bytes of UDP payload.
+/// The counts of the anti-amplification limit (RFC 9000 section 8.1), in bytes of UDP payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validation {
     pub validated: bool,
@@ -340,7 +340,7 @@ impl Path {
         };
     }
 
-    /// What the timer, now due, stands for: a loss in this space (true) or its probe timeout (false).
+    /// The meaning of the timer that is due now: a loss in this space (true) or its probe timeout (false).
     pub fn due(&self, spaces: &Spaces, i: usize, now: Time, about: &Situation) -> Option<(SpaceId, bool)> {
         if let Some((at, id)) = Path::earliest_loss(spaces, i) {
             return (at <= now).then_some((id, true));

@@ -57,7 +57,7 @@ impl Connection {
         spares.keep(packet);
     }
 
-    /// The same on another path than the first: apart, so that the common case does not look paths up.
+    /// A datagram on another path than the first: apart, so that the common case does not look paths up.
     #[inline(never)]
     pub(super) fn receive_on_other(&mut self, i: usize, of: (u32, Ecn), datagram: &Datagram, cx: &mut Cx<'_>) {
         self.receive_on(i, of, datagram, cx);
@@ -122,7 +122,7 @@ impl Connection {
         }
     }
 
-    /// What becomes of a packet with this number.
+    /// The decision on a packet with this number.
     #[inline]
     fn reception(&self, i: usize, id: SpaceId, form: Form, number: u64) -> Reception {
         // Section 12.3: packet numbers end at 2^62 - 1; such a packet could not have been encoded.

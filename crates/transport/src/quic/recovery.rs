@@ -1,4 +1,4 @@
-//! What an acknowledgement and the loss timer do to a path (RFC 9002 sections 6 and 7, appendices A and B).
+//! The effects of acknowledgements and of the loss timer on a path (RFC 9002 sections 6 and 7, appendices A and B).
 
 use super::ecn::EcnCounts;
 use super::frame::Ack;
@@ -19,7 +19,7 @@ pub(super) struct Fates {
     pub lost: Vec<Record>,
 }
 
-/// What an ACK newly acknowledged.
+/// The packets that an ACK newly acknowledged.
 #[derive(Clone, Copy, Default, Debug)]
 struct Newly {
     packets: u64,

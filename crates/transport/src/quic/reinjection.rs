@@ -3,7 +3,7 @@
 use crate::ranges::RangeSet;
 use haltere_net::PathId;
 
-/// What paths lost of streams and no path sent again yet.
+/// Stream data that paths lost and no path has sent again yet.
 #[derive(Default, Debug)]
 pub(super) struct Reinjection {
     lost: Vec<(PathId, u64, RangeSet)>,

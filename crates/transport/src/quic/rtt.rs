@@ -119,7 +119,7 @@ mod tests {
 
     fn fresh() -> Rtt {
         let dice = haltere_net::rng::Streams::new(1, 0).named("rtt");
-        Rtt::new(&Config::new(crate::Role::Client, crate::cc::Algorithm::NewReno, dice))
+        Rtt::new(&Config::new(crate::Role::Client, crate::cc::NEWRENO, dice))
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The number of packets for which an idle connection keeps memory: enough for the requests of a dialogue.
 const KEPT: usize = 4;
 
-/// What a packet carried, so far as its fate matters.
+/// A content of a packet that matters when the packet is acknowledged or lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Record {
     /// An ACK frame with this largest packet number.
@@ -48,7 +48,7 @@ pub(super) enum Record {
     Paths,
 }
 
-/// What is known of a packet.
+/// A packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// In flight.
@@ -101,7 +101,7 @@ pub(super) struct LostPacket {
     pub records: Few<Record>,
 }
 
-/// What one pass of loss detection found.
+/// The result of one pass of loss detection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Losses {
     /// Packets, without probes of the datagram size.
@@ -236,10 +236,10 @@ impl SentPackets {
         }
     }
 
-    /// Declares lost what is by number, `packets` later ones being acknowledged (0 for never), or by time, `delay` having
-    /// passed (`Span::MAX` for never; RFC 9002 section 6.1); `lost` gets what the packets carried, `tell` each
-    /// packet's number, by what it is lost, its size and what was true when it was sent; the last two not of probes of the
-    /// datagram size.
+    /// Declares packets lost (RFC 9002 section 6.1): by number, if `packets` later ones are acknowledged (0: never), or by
+    /// time, if `delay` has passed since they were sent (`Span::MAX`: never). `lost` receives the contents of these packets.
+    /// `tell` is called with each packet's number, the rule by which it is lost, its size and the delivery state when it was
+    /// sent. Probes of the datagram size have neither size nor state there.
     pub fn detect(
         &mut self,
         largest_acked: u64,
@@ -303,7 +303,7 @@ impl SentPackets {
         found
     }
 
-    /// What the oldest `packets` of those in flight carry, to be sent in probes.
+    /// The contents of the oldest `packets` of those in flight, to be sent in probes.
     pub fn oldest(&self, packets: usize, records: &mut Vec<Record>) {
         let outstanding = self.ring.iter().filter(|p| p.state == State::Outstanding && p.ack_eliciting && !p.mtu_probe);
         for packet in outstanding.take(packets) {
@@ -332,7 +332,7 @@ impl SentPackets {
         outstanding.flat_map(|packet| packet.records.iter()).filter_map(data).min()
     }
 
-    /// What the packet that was sent last carried.
+    /// The contents of the packet that was sent last.
     pub fn newest(&self) -> Few<Record> {
         self.ring.back().map_or_else(Few::default, |packet| packet.records.clone())
     }

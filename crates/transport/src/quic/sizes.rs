@@ -36,10 +36,10 @@ pub const VERSION_NEGOTIATION: u32 = 1 + 4 + 1 + CONNECTION_ID + 1 + CONNECTION_
 /// The ticket of a NewSessionTicket message of 240 bytes (RFC 8446 section 4.6.1): without header 4, lifetime 4, age_add 4,
 /// nonce 1 + 8, length 2 and extensions 2 with early_data 8. About what OpenSSL makes.
 pub const TICKET: u32 = 240 - 4 - 4 - 4 - 9 - 2 - 10;
-/// What a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + ticket + age 4), binders
+/// The bytes that a ticket adds to a ClientHello (RFC 8446 section 4.2.11): extension 4, identities 2 + (2 + ticket + age 4), binders
 /// 2 + (1 + 32). `psk_key_exchange_modes` is sent in any case.
 const PRE_SHARED_KEY: u32 = 4 + 2 + (2 + TICKET + 4) + 2 + (1 + 32);
-/// What the choice of it adds to a ServerHello: extension 4, number 2.
+/// The bytes that the choice of it adds to a ServerHello: extension 4, number 2.
 const SELECTED_IDENTITY: u32 = 4 + 2;
 /// The early_data extension, empty, in ClientHello and EncryptedExtensions (section 4.2.10).
 const EARLY_DATA: u32 = 4;
@@ -102,12 +102,12 @@ impl HandshakeSizes {
         finished: 36,
     };
 
-    /// The same with the hybrid key exchange X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem: shares of 1216 and 1120
+    /// A full handshake with the hybrid key exchange X25519MLKEM768 (draft-ietf-tls-ecdhe-mlkem: shares of 1216 and 1120
     /// instead of 32 bytes): the ClientHello no longer fits into one datagram.
     pub const HYBRID: HandshakeSizes =
         HandshakeSizes { client_hello: 300 + 1216 - 32, server_hello: 90 + 1120 - 32, ..HandshakeSizes::CLASSICAL };
 
-    /// The same for a session that is taken up again: a ticket instead of the certificate and its proof.
+    /// The handshake of a session that is taken up again: a ticket instead of the certificate and its proof.
     pub const fn with(self, session: Session) -> HandshakeSizes {
         let early = match session {
             Session::New => return self,
@@ -124,7 +124,7 @@ impl HandshakeSizes {
         }
     }
 
-    /// What the server sends in Handshake packets.
+    /// The bytes that the server sends in Handshake packets.
     pub const fn server_flight(&self) -> u32 {
         self.encrypted_extensions + self.certificate + self.certificate_verify + self.finished
     }

@@ -54,7 +54,7 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    /// Those of a connection with one path.
+    /// The packet number spaces of a connection with one path.
     pub fn new() -> Spaces {
         Spaces { handshake: Default::default(), data: vec![Space::default()] }
     }
@@ -69,7 +69,7 @@ impl Spaces {
         }
     }
 
-    /// The same, to be changed.
+    /// The space of this kind, to be changed.
     #[inline]
     pub fn of_mut(&mut self, id: SpaceId, i: usize) -> &mut Space {
         match id {

@@ -31,7 +31,7 @@ struct Stream {
     told_finished: bool,
 }
 
-/// What streams are made with.
+/// The configuration of streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub stream_window: u64,
@@ -435,12 +435,12 @@ impl Streams {
         self.waiting.report(cx);
     }
 
-    /// What data out of order cost so far.
+    /// The cost of data out of order so far.
     pub fn reassembly(&self) -> &Reassembly {
         self.waiting.cost()
     }
 
-    /// What there is to send, for the path scheduler.
+    /// The data that there is to send, for the path scheduler.
     pub fn demand(&self) -> Demand {
         let credit = self.credit();
         let streams = self.active.iter().filter_map(|&id| self.get(id));

@@ -1,4 +1,4 @@
-//! What a path reports to probes. Nothing here affects its behaviour.
+//! The reports of a path to probes. Nothing here affects its behaviour.
 
 use super::connection::Connection;
 use super::few::Few;

@@ -1,154 +1,19 @@
 //! Making datagrams: which packets go out, with which frames.
 
-use super::config::Design;
-use super::connection::{Connection, Crypto, State};
+use super::connection::{Connection, State};
+use super::draft::{Draft, Load};
 use super::few::Few;
-use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
+use super::frame::Frame;
 use super::packet::{Datagram, QuicPacket, SpaceId, number_len};
 use super::path::{Clearance, Path};
-use super::sent::Record;
 use super::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
-use super::space::Space;
-use super::streams::LEAST_ROOM as LEAST_STREAM_ROOM;
 use crate::Body;
 use crate::endpoint::Role;
 use crate::path::PathState;
-use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_net::{Cx, Packet, Time};
 
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
-/// The longest ACK_FREQUENCY frame: type 2 and four variable-length integers.
-const LONGEST_ACK_FREQUENCY: u32 = 2 + 4 * 8;
-/// The longest flow-control frame: type and two variable-length integers.
-const LONGEST_CONTROL: u32 = 17;
-
-/// A packet's frames while it is made.
-#[derive(Default)]
-pub(super) struct Draft {
-    frames: Few<Frame>,
-    pub records: Few<Record>,
-    pub payload: u32,
-    eliciting: bool,
-    /// Whether it carries an ACK frame.
-    acks: bool,
-    /// Whether it carries data again.
-    again: bool,
-    padded: bool,
-}
-
-impl Draft {
-    #[inline(always)]
-    pub fn push(&mut self, frame: Frame) {
-        self.payload += frame.size();
-        self.eliciting |= frame.ack_eliciting();
-        self.frames.push(frame);
-    }
-
-    /// Adds a STREAM frame, by far the most frequent one.
-    #[inline(always)]
-    fn push_stream(&mut self, id: u64, offset: u64, len: u32, fin: bool, explicit_len: bool) {
-        self.payload += stream_header(id, offset) + if explicit_len { varint_len(u64::from(len)) } else { 0 } + len;
-        self.eliciting = true;
-        self.frames.push(Frame::Stream { id, offset, len, fin, explicit_len });
-    }
-    #[inline]
-    fn pad(&mut self, bytes: u32) {
-        if bytes > 0 {
-            self.padded = true;
-            self.push(Frame::Padding(bytes));
-        }
-    }
-
-    /// Acknowledges 1-RTT packets of a path.
-    #[inline]
-    pub(super) fn acknowledge_path(&mut self, path: PathId, space: &Space, now: Time) {
-        if path.0 == 0 { self.acknowledge(space, now) } else { self.acknowledge_other(path, space, now) }
-    }
-
-    #[cold]
-    fn acknowledge_other(&mut self, path: PathId, space: &Space, now: Time) {
-        let ack = space.received.frame(now);
-        if let Some(largest) = ack.largest() {
-            self.records.push(Record::Ack { largest });
-            self.acks = true;
-            self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
-        }
-    }
-
-    /// Acknowledges 1-RTT packets of another path than the one that this packet takes.
-    #[cold]
-    pub(super) fn acknowledge_elsewhere(&mut self, path: PathId, space: &Space, now: Time) {
-        let ack = space.received.frame(now);
-        if let Some(largest) = ack.largest() {
-            self.records.push(Record::PathAck { path, largest });
-            self.acks = true;
-            self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
-        }
-    }
-
-    /// Carries what only connections with several paths send.
-    #[cold]
-    fn carry(&mut self, load: Load<'_>, room: u32) {
-        match load {
-            Load::Data | Load::Acks => {}
-            Load::Probe => self.push(Frame::Ping),
-            Load::Frames(frames) | Load::Updates(frames) => {
-                std::mem::take(frames).into_iter().for_each(|frame| self.push(frame))
-            }
-            Load::Copy(records) => self.copy(records, room),
-        }
-    }
-
-    /// Carries stream data that went out on another path, as far as there is room; what is left stays in `records`.
-    fn copy(&mut self, records: &mut Few<Record>, room: u32) {
-        for record in std::mem::take(records) {
-            let Record::Stream { id, offset, len, fin } = record else { continue };
-            let header = stream_header(id, offset) + varint_len(u64::from(len));
-            let most = room.saturating_sub(self.payload + header);
-            let sent = len.min(most);
-            if sent == 0 && len > 0 {
-                records.push(record);
-                continue;
-            }
-            let whole = sent == len;
-            self.records.push(Record::Stream { id, offset, len: sent, fin: fin && whole });
-            self.push(Frame::Stream { id, offset, len: sent, fin: fin && whole, explicit_len: true });
-            if !whole {
-                let offset = offset + u64::from(sent);
-                records.push(Record::Stream { id, offset, len: len - sent, fin });
-            }
-        }
-    }
-
-    #[inline]
-    fn acknowledge(&mut self, space: &Space, now: Time) {
-        let ack = space.received.frame(now);
-        if let Some(largest) = ack.largest() {
-            self.records.push(Record::Ack { largest });
-            self.acks = true;
-            self.push(match space.received.counts() {
-                None => Frame::Ack(ack),
-                Some(counts) => Frame::AckEcn(Box::new(AckEcn { ack, counts })),
-            });
-        }
-    }
-}
-
-/// What a 1-RTT packet is to carry beside acknowledgements.
-pub(super) enum Load<'a> {
-    /// Nothing.
-    Acks,
-    /// A PING, so that the peer acknowledges.
-    Probe,
-    /// What there is to send.
-    Data,
-    /// What was sent on another path.
-    Copy(&'a mut Few<Record>),
-    /// These frames, in a datagram of at least 1200 bytes.
-    Frames(&'a mut Few<Frame>),
-    /// These frames.
-    Updates(&'a mut Few<Frame>),
-}
 
 impl Connection {
     /// The next packet, if one may go now.
@@ -249,7 +114,7 @@ impl Connection {
         self.build(i, if eliciting { Load::Data } else { Load::Acks }, cx)
     }
 
-    /// The same for one of several paths: apart, so that the common case stays in one piece.
+    /// The next packet on one of several paths: apart, so that the common case stays in one piece.
     #[inline(never)]
     pub(super) fn transmit_one(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         self.transmit_on(i, carries, cx)
@@ -297,7 +162,7 @@ impl Connection {
         }
     }
 
-    /// The same on the first path: apart, so that the common case does not look paths up.
+    /// A datagram of one 1-RTT packet on the first path: apart, so that the common case does not look paths up.
     #[inline(never)]
     fn build_data_on_first(&mut self, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         self.build_data_on(0, load, cx)
@@ -466,135 +331,6 @@ impl Connection {
         }
     }
 
-    fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
-        let mut draft = Draft::default();
-        let space = self.spaces.of(id, i);
-        if space.received.owes() {
-            draft.acknowledge(space, now);
-        }
-        let parameters = self.config.parameters();
-        // The client's parameters are in its ClientHello, the server's in EncryptedExtensions (RFC 9001 section 8.2).
-        let carrier = match self.config.role {
-            Role::Client => SpaceId::Initial,
-            Role::Server => SpaceId::Handshake,
-        };
-        let Some(Crypto { send, .. }) = self.crypto.get_mut(id as usize) else { return draft };
-        while let Some(chunk) = send.next(u64::MAX) {
-            let left = u64::from(room.saturating_sub(draft.payload));
-            let header = u64::from(1 + varint_len(chunk.offset) + varint_len(chunk.len.min(left)));
-            if left <= header {
-                break;
-            }
-            let len = chunk.len.min(left - header);
-            let last = send.on_sent(chunk, len);
-            let (offset, len) = (chunk.offset, len as u32);
-            draft.again |= chunk.again;
-            draft.records.push(Record::Crypto { offset, len, last });
-            let parameters = (last && id == carrier).then(|| Box::new(parameters));
-            draft.push(Frame::Crypto { offset, len, last, parameters });
-        }
-        if !draft.eliciting && space.probes > 0 && draft.payload < room {
-            draft.push(Frame::Ping);
-        }
-        draft
-    }
-
-    /// The same in one of several packets of a datagram: apart, so that the common case stays in one piece.
-    #[inline(never)]
-    fn draft_beside(&mut self, i: usize, room: u32, load: Load<'_>, now: Time) -> Draft {
-        self.draft_data(i, room, load, now)
-    }
-
-    /// A 1-RTT or 0-RTT packet's frames.
-    #[inline(always)]
-    fn draft_data(&mut self, i: usize, room: u32, load: Load<'_>, now: Time) -> Draft {
-        let mut draft = Draft::default();
-        let space = &self.spaces.data[i];
-        let owes = space.received.owes();
-        if self.gathers_acks() {
-            self.gather_acks(i, &mut draft, now);
-        } else if owes && (!matches!(load, Load::Acks) || space.received.due(now)) {
-            draft.acknowledge_path(self.paths[i].id, space, now);
-        }
-        let space = &self.spaces.data[i];
-        if !matches!(load, Load::Data | Load::Acks) {
-            let copies = matches!(load, Load::Copy(_));
-            draft.carry(load, room);
-            if let Some(multi) = self.multi.as_mut().filter(|_| copies) {
-                let bytes = |record: &Record| if let Record::Stream { len, .. } = record { u64::from(*len) } else { 0 };
-                multi.reinjection.on_copied(draft.records.iter().map(bytes).sum());
-            }
-            return draft;
-        }
-        if matches!(load, Load::Acks) {
-            // RFC 9000 section 13.2.4: not more than about one a round trip, lest they fill the window.
-            if draft.acks && !space.sent.awaits() && space.received.should_elicit(&self.acks) {
-                draft.push(Frame::Ping);
-            }
-            return draft;
-        }
-        let probing = space.probes > 0;
-        if self.handshake_done_pending && draft.payload < room {
-            self.handshake_done_pending = false;
-            draft.records.push(Record::HandshakeDone);
-            draft.push(Frame::HandshakeDone);
-        }
-        if self.frequency.pending && draft.payload + LONGEST_ACK_FREQUENCY <= room {
-            let asked = self.frequency.frame();
-            draft.records.push(Record::AckFrequency { sequence: asked.sequence });
-            draft.push(Frame::AckFrequency(Box::new(asked)));
-        }
-        if let Some(ids) = &mut self.identifiers {
-            ids.draft(&mut draft, room);
-        }
-        if let Some(multi) = &mut self.multi {
-            multi.announce(&self.paths, &mut draft, room);
-            while draft.payload + LONGEST_CONTROL <= room
-                && let Some(path) = multi.abandons.pop_front()
-            {
-                draft.records.push(Record::PathAbandon { path });
-                draft.push(Frame::PathAbandon(path));
-            }
-            while draft.payload + LONGEST_CONTROL <= room
-                && let Some(id) = multi.statuses.pop_front()
-            {
-                if let Some(path) = self.paths.iter().find(|path| path.id == id && path.state != PathState::Abandoned) {
-                    draft.records.push(Record::PathStatus { path: id });
-                    draft.push(path.status_frame());
-                }
-            }
-        }
-        while self.streams.control_pending() && draft.payload + LONGEST_CONTROL <= room {
-            let Some(frame) = self.streams.next_control() else { break };
-            if let Some(record) = record_of(&frame) {
-                draft.records.push(record);
-            }
-            if self.config.design == Design::Conext2017 {
-                self.repeat_update(i, &frame);
-            }
-            draft.push(frame);
-        }
-        while draft.payload + LEAST_STREAM_ROOM <= room
-            && let Some(chunk) = self.streams.next_frame(room - draft.payload)
-        {
-            let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
-            draft.again |= again;
-            if let Some(multi) = self.multi.as_mut().filter(|_| again) {
-                multi.reinjection.on_sent_again(self.paths[i].id, id, offset, len.into());
-            }
-            draft.records.push(Record::Stream { id, offset, len, fin });
-            draft.push_stream(id, offset, len, fin, explicit_len);
-        }
-        if self.frequency.relaxed() && draft.payload < room && !self.streams.sendable() {
-            // Section 8.1 of the extension's draft: nothing follows that would make the peer acknowledge.
-            draft.push(Frame::ImmediateAck);
-        }
-        if !draft.eliciting && probing && draft.payload < room {
-            draft.push(Frame::Ping);
-        }
-        draft
-    }
-
     /// RFC 9000 section 14.4: PING and PADDING, filling a datagram of the size that is tried.
     fn transmit_mtu_probe(&mut self, i: usize, size: u32, cx: &mut Cx<'_>) -> Packet<Body> {
         let space = &mut self.spaces.data[i];
@@ -652,17 +388,4 @@ impl Connection {
         self.after_sending(main, used, false);
         Some(self.paths[main].wrap(datagram, used))
     }
-}
-
-/// What to remember of a flow-control frame.
-fn record_of(frame: &Frame) -> Option<Record> {
-    Some(match *frame {
-        Frame::MaxData(_) => Record::MaxData,
-        Frame::MaxStreamData { id, .. } => Record::MaxStreamData { id },
-        Frame::MaxStreams(_) => Record::MaxStreams,
-        Frame::DataBlocked(_) => Record::Blocked { id: None },
-        Frame::StreamDataBlocked { id, .. } => Record::Blocked { id: Some(id) },
-        Frame::StreamsBlocked(limit) => Record::StreamsBlocked { limit },
-        _ => return None,
-    })
 }

@@ -24,7 +24,7 @@ pub struct TxState {
 }
 
 impl TxState {
-    /// The same state, with `bytes` in flight as congestion control counts them, where that differs from what is
+    /// The state with `bytes` in flight as congestion control counts them, where that differs from what is
     /// outstanding.
     #[inline]
     pub fn with_in_flight(self, bytes: u64) -> TxState {

@@ -37,7 +37,7 @@ pub struct Reordering {
     disorder: Option<Box<Disorder>>,
 }
 
-/// What there is to say of packets out of order.
+/// Counts of packets out of order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 struct Disorder {
     reordered: u64,
@@ -185,7 +185,7 @@ struct Gap {
     below: Handle,
 }
 
-/// What is missing and what waits, while the order is disturbed.
+/// The gaps and the data that waits, while the order is disturbed.
 #[derive(Clone, Default, Debug)]
 struct Apart {
     /// Ascending. The first are filled first.

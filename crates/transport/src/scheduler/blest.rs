@@ -4,21 +4,24 @@
 //! A packet on a slower path occupies the connection's send window until it is acknowledged. If the fastest path could send
 //! more in that time than the window leaves it, it would be blocked, and the slower path is skipped.
 //!
-//! What the fastest path can send is the paper's estimate: X = MSS (window + (r - 1) / 2) r with r the ratio of the RTTs. It
+//! The data that the fastest path can send is the paper's estimate: X = MSS (window + (r - 1) / 2) r with r the ratio of the RTTs. It
 //! is multiplied by lambda, which rises with each RTT in which the send window was blocked by a slower path, and falls in
 //! others. The paper leaves the step open (it tries 0.001 to 0.02) and names no bounds. Start, steps and bounds are those of
 //! the authors' kernel module (`mptcp_blest.c`): 1.2, +0.04, -0.01, between 1.0 and 1.3, at most once an RTT of the slower
 //! path. The module's own estimate of X, which doubles the window in slow start and counts whole RTTs, is not used.
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "blest",
-    summary: "as lowest-rtt, but skips a slower path that would use up the send window that the fastest one needs",
-    reference: "Ferlin et al., IFIP Networking 2016; mptcp_blest.c for lambda",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "blest",
+        summary: "as lowest-rtt, but skips a slower path that would use up the send window that the fastest one needs",
+        reference: "Ferlin et al., IFIP Networking 2016; mptcp_blest.c for lambda",
+    },
+    build: || Box::new(Blest::new()),
 };
 
 /// Lambda in thousandths: its start, its bounds and its steps.

@@ -1,4 +1,4 @@
-//! What schedulers share: which paths they choose among, which of these take a packet now, and how long to wait.
+//! The choices that schedulers share: which paths they choose among, which of these take a packet now, and how long to wait.
 
 use super::Pick;
 use crate::path::{PathState, PathView};
@@ -86,7 +86,7 @@ pub(super) mod samples {
         PathView { pacing_rate: Some(Rate::from_bps(mbps * 1_000_000)), ..path(id, 20) }
     }
 
-    /// The same path with a full window.
+    /// That path with a full window.
     pub fn full(path: PathView) -> PathView {
         PathView { in_flight: path.window, ..path }
     }

@@ -12,15 +12,18 @@
 //! such paths, the first one with room is picked. If a path comes or goes, a new schedule is planned.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "daps",
-    summary: "a planned order in which each path gets a window per forward delay, and sends its part of the data as it can",
-    reference: "Kuhn et al., ICC 2014, Algorithm 1",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "daps",
+        summary: "a planned order in which each path gets a window per forward delay, and sends its part of the data as it can",
+        reference: "Kuhn et al., ICC 2014, Algorithm 1",
+    },
+    build: || Box::new(Daps::new()),
 };
 
 /// Delays are rounded to multiples of this.
@@ -34,7 +37,7 @@ struct Share {
     id: PathId,
     /// Forward delay in units of [`STEP`], at least 1.
     delay: u64,
-    /// What it gets each time, bytes.
+    /// The bytes that it gets each time.
     window: u64,
 }
 

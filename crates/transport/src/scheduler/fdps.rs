@@ -9,14 +9,17 @@
 //! smoothed RTT, as in DAPS. A path without an RTT sample carries data only if no other has room, and in order.
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "fdps",
-    summary: "the fastest path carries data in order, slower ones data from further back, which is in order when it arrives",
-    reference: "Le, Bui, arXiv:1501.03196, 2015",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "fdps",
+        summary: "the fastest path carries data in order, slower ones data from further back, which is in order when it arrives",
+        reference: "Le, Bui, arXiv:1501.03196, 2015",
+    },
+    build: || Box::new(Fdps::new()),
 };
 
 /// FDPS.
@@ -29,7 +32,7 @@ impl Fdps {
     }
 }
 
-/// What the faster of these paths deliver before a packet that is sent on `path` now arrives, bytes.
+/// The bytes that the faster of these paths deliver before a packet that is sent on `path` now arrives.
 fn before<'a>(path: &PathView, others: impl Iterator<Item = &'a PathView>) -> u64 {
     let Some(own) = path.srtt else { return 0 };
     let delivered = others.filter_map(|other| {

@@ -9,14 +9,17 @@
 //! if another path has one.
 
 use super::choice::{candidates, this_one};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Rate, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "linux",
-    summary: "the path that would send what it holds soonest, at its average pacing rate; waits if its send buffer is full",
-    reference: "Linux 6.12 net/mptcp/protocol.c, mptcp_subflow_get_send",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "linux",
+        summary: "the path that would send what it holds soonest, at its average pacing rate; waits if its send buffer is full",
+        reference: "Linux 6.12 net/mptcp/protocol.c, mptcp_subflow_get_send",
+    },
+    build: || Box::new(Linux::new()),
 };
 
 /// `MPTCP_SEND_BURST_SIZE`: the largest segment less the headers of TCP and IPv6 with all options, bytes.

@@ -2,14 +2,17 @@
 //! "Experimental evaluation of multipath TCP schedulers", CSWS 2014, section 3).
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "lowest-rtt",
-    summary: "the path with the lowest smoothed RTT whose window has room; standby paths if no other is left",
-    reference: "Paasch et al. 2014, section 3",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "lowest-rtt",
+        summary: "the path with the lowest smoothed RTT whose window has room; standby paths if no other is left",
+        reference: "Paasch et al. 2014, section 3",
+    },
+    build: || Box::new(LowestRtt::new()),
 };
 
 /// Lowest RTT first.

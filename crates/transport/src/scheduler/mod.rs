@@ -3,11 +3,13 @@
 //! A scheduler is used only if a connection has several paths. When a path fails, the connection itself sends the data
 //! in flight on other paths.
 //!
-//! A new scheduler is one new file here and one line in the list of `schedulers!`.
+//! A new scheduler is one new file here, with an `ENTRY`, and one line in the list of `built_in!`. A scheduler of another
+//! crate is an [`Implementation`] that is added to a [`Registry`](haltere_net::registry::Registry).
 
 mod choice;
 
 use crate::path::PathView;
+use haltere_net::registry::{Description, Handle};
 use haltere_net::{PathId, Time};
 
 pub use weighted_round_robin::WeightedRoundRobin;
@@ -60,14 +62,14 @@ impl FromIterator<PathId> for PathSet {
     }
 }
 
-/// What a connection as a whole has to send, in bytes.
+/// The data that a connection as a whole has to send, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Demand {
     /// Data that no path was given yet.
     pub waiting: u64,
     /// Data that paths were given and that the peer has not acknowledged to the connection.
     pub outstanding: u64,
-    /// What the peer's flow control of the connection allows beyond what paths were given.
+    /// The bytes that the peer's flow control of the connection allows beyond those that paths were given.
     pub window: u64,
     /// Data of the application for which the connection's send buffer has no room yet.
     pub beyond: u64,
@@ -105,82 +107,49 @@ pub trait PathScheduler: Send {
     }
 }
 
-/// A scheduler's entry where schedulers are listed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Description {
-    /// Its name.
-    pub name: &'static str,
-    /// A description in one line.
-    pub summary: &'static str,
-    /// Where it is specified.
-    pub reference: &'static str,
+/// A scheduler as it is registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Implementation {
+    /// Its name, summary and reference.
+    pub description: Description,
+    /// Makes a scheduler for a connection.
+    pub build: fn() -> Box<dyn PathScheduler>,
 }
 
-/// Declares the schedulers. Each entry names its module and the type in it, which has `new()`.
-macro_rules! schedulers {
-    ($($(#[$doc:meta])* $module:ident :: $scheduler:ident,)*) => {
-        $(mod $module;)*
+/// A path scheduler, as configurations hold it.
+pub type Scheduler = Handle<Implementation>;
 
-        /// All schedulers.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Scheduler {
-            $($(#[$doc])* $scheduler,)*
-        }
-
-        impl Scheduler {
-            /// All of them.
-            pub const ALL: &[Scheduler] = &[$(Scheduler::$scheduler),*];
-
-            /// Their names.
-            pub const NAMES: &[&'static str] = &[$($module::DESCRIPTION.name),*];
-
-            /// Its name and references.
-            pub const fn describe(self) -> Description {
-                match self {
-                    $(Scheduler::$scheduler => $module::DESCRIPTION,)*
-                }
-            }
-
-            /// A scheduler for a connection.
-            pub fn build(self) -> Box<dyn PathScheduler> {
-                match self {
-                    $(Scheduler::$scheduler => Box::new($module::$scheduler::new()),)*
-                }
-            }
-        }
-    };
-}
-
-schedulers! {
-    /// Lowest RTT first.
-    lowest_rtt::LowestRtt,
-    /// The default of Linux's MPTCP.
-    linux::Linux,
-    /// Round robin.
-    round_robin::RoundRobin,
-    /// The same data on every path.
-    redundant::Redundant,
-    /// Strict priority.
-    priority::Priority,
-    /// Weighted round robin.
-    weighted_round_robin::WeightedRoundRobin,
-    /// Earliest completion first.
-    ecf::Ecf,
-    /// Blocking estimation.
-    blest::Blest,
-    /// Delay-aware packet scheduling.
-    daps::Daps,
-    /// Out-of-order transmission for in-order arrival.
-    otias::Otias,
-    /// Forward-delay-based packet scheduling.
-    fdps::Fdps,
-}
-
-impl Scheduler {
-    /// The scheduler with the name `name`.
-    pub fn named(name: &str) -> Option<Scheduler> {
-        Scheduler::ALL.iter().copied().find(|s| s.describe().name == name)
+impl Implementation {
+    /// A scheduler for a connection.
+    pub fn build(&self) -> Box<dyn PathScheduler> {
+        (self.build)()
     }
+}
+
+haltere_net::built_in! {
+    Implementation: "path scheduler";
+    /// Lowest RTT first.
+    LOWEST_RTT = lowest_rtt,
+    /// The default of Linux's MPTCP.
+    LINUX = linux,
+    /// Round robin.
+    ROUND_ROBIN = round_robin,
+    /// Every packet on every path.
+    REDUNDANT = redundant,
+    /// Strict priority.
+    PRIORITY = priority,
+    /// Weighted round robin.
+    WEIGHTED_ROUND_ROBIN = weighted_round_robin,
+    /// Earliest completion first.
+    ECF = ecf,
+    /// Blocking estimation.
+    BLEST = blest,
+    /// Delay-aware packet scheduling.
+    DAPS = daps,
+    /// Out-of-order transmission for in-order arrival.
+    OTIAS = otias,
+    /// Forward-delay-based packet scheduling.
+    FDPS = fdps,
 }
 
 #[cfg(test)]

@@ -9,14 +9,17 @@
 //! the paths that are best for them, and another path sends what lies behind them: the first packet that would arrive sooner there.
 
 use super::choice::{candidates, is_ready, this_one};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "otias",
-    summary: "the path on which the packet would arrive first, the time in its queue counted; waits if that one is full",
-    reference: "Yang, Wang, Amer, WAINA 2014",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "otias",
+        summary: "the path on which the packet would arrive first, the time in its queue counted; waits if that one is full",
+        reference: "Yang, Wang, Amer, WAINA 2014",
+    },
+    build: || Box::new(Otias::new()),
 };
 
 /// OTIAS.

@@ -2,14 +2,17 @@
 //! Strict Priority). The QUIC stack `noq` 1.4 sends on its available paths in this order too.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "priority",
-    summary: "the path with the lowest number that has room",
-    reference: "draft-bonaventure-iccrg-schedulers-02",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "priority",
+        summary: "the path with the lowest number that has room",
+        reference: "draft-bonaventure-iccrg-schedulers-02",
+    },
+    build: || Box::new(Priority::new()),
 };
 
 /// Strict priority.

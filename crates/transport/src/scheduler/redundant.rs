@@ -7,14 +7,17 @@
 //! goes on it.
 
 use super::choice::{candidates, is_open, is_ready, wait};
-use super::{Demand, Description, PathScheduler, PathSet, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, PathSet, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "redundant",
-    summary: "all data on the path with the highest rate, and copies on every other path that has room",
-    reference: "Frömmgen et al., ICC 2016",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "redundant",
+        summary: "all data on the path with the highest rate, and copies on every other path that has room",
+        reference: "Frömmgen et al., ICC 2016",
+    },
+    build: || Box::new(Redundant::new()),
 };
 
 /// Redundant.

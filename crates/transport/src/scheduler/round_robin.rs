@@ -3,14 +3,17 @@
 //! A path whose window is full, or which pacing blocks, loses its turn.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "round-robin",
-    summary: "the paths take turns, a packet each; a path without room loses its turn",
-    reference: "draft-bonaventure-iccrg-schedulers-02",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "round-robin",
+        summary: "the paths take turns, a packet each; a path without room loses its turn",
+        reference: "draft-bonaventure-iccrg-schedulers-02",
+    },
+    build: || Box::new(RoundRobin::new()),
 };
 
 /// Round robin.

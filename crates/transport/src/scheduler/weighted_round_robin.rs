@@ -7,14 +7,17 @@
 //! known). A path without room loses its turn.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Rate, Time};
 
-pub(super) const DESCRIPTION: Description = Description {
-    name: "weighted-round-robin",
-    summary: "the paths take turns, as often as their window over their RTT says",
-    reference: "draft-bonaventure-iccrg-schedulers-02",
+pub(super) const ENTRY: Implementation = Implementation {
+    description: Description {
+        name: "weighted-round-robin",
+        summary: "the paths take turns, as often as their window over their RTT says",
+        reference: "draft-bonaventure-iccrg-schedulers-02",
+    },
+    build: || Box::new(WeightedRoundRobin::new()),
 };
 
 /// Weighted round robin.
@@ -22,7 +25,7 @@ pub(super) const DESCRIPTION: Description = Description {
 pub struct WeightedRoundRobin {
     /// Fixed weights of paths. Where there are some, other paths have the weight 1.
     weights: Vec<(PathId, u64)>,
-    /// What each path has to its credit, in units of weight.
+    /// The credit of each path, in units of weight.
     credits: Vec<(PathId, i128)>,
 }
 
@@ -53,7 +56,7 @@ impl WeightedRoundRobin {
     }
 }
 
-/// What the window gives in an RTT, kbit/s: fine enough for a weight.
+/// The rate of a window in an RTT, kbit/s: fine enough for a weight.
 fn measured(path: &PathView) -> Option<u64> {
     Some(Rate::of(path.window, path.srtt?)?.as_bps() / 1000)
 }

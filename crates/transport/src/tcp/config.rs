@@ -166,9 +166,9 @@ pub struct Config {
     /// The largest receive window of auto-tuning, bytes: [`WINDOW_SHARE`] of the largest buffer, here 128 MiB.
     pub max_receive_window: u64,
     /// The number of retransmissions of a SYN or SYN-ACK before the connection fails (Linux: 6).
-    pub syn_retries: u32,
+    pub syn_retries: u8,
     /// The number of retransmissions of data before the connection fails (Linux: 15).
-    pub data_retries: u32,
+    pub data_retries: u8,
     /// TCP Fast Open (RFC 7413) with a cookie from an earlier connection. Both ends must agree.
     pub fast_open: bool,
     /// The random stream of the congestion control.
@@ -253,7 +253,7 @@ impl Config {
         std::iter::successors(self.shadow.as_deref(), |config| config.shadow.as_deref())
     }
 
-    /// What its congestion control is told of the path, with segments of `mss` bytes.
+    /// The configuration of its congestion control, with segments of `mss` bytes.
     fn facts(&self, mss: u64, stream: Stream) -> cc::Config {
         cc::Config {
             mss,

@@ -324,7 +324,7 @@ impl Endpoint for Connection {
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         if self.handshake.timer <= cx.now {
             self.handshake.timer = Time::NEVER;
-            if self.handshake.tries > self.config.syn_retries {
+            if self.handshake.tries > self.config.syn_retries.into() {
                 return self.fail(CloseReason::HandshakeTimeout);
             }
             self.handshake.pending = true;

@@ -497,7 +497,7 @@ impl Receiver {
         self.recent_timestamp = timestamp;
     }
 
-    /// What data out of order cost so far.
+    /// The cost of data out of order so far.
     pub(super) fn reassembly(&self) -> &Reassembly {
         self.waiting.cost()
     }

@@ -15,6 +15,17 @@ const MAX_REORDERING: u32 = 300;
 /// The number of recoveries for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const WINDOW_PERSIST: u32 = 16;
 
+/// The meaning of an acknowledgement for the oldest data in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// It acknowledges some of it.
+    Advance,
+    /// It repeats the one before (RFC 5681 section 2), without a report of needless repairs.
+    Duplicate,
+    /// Neither.
+    Other,
+}
+
 /// A tail loss probe in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tlp {
@@ -337,11 +348,15 @@ impl Sender {
         self.episode.undo_retrans = if out == 0 { -1 } else { out };
     }
 
-    fn undo(&mut self, unmark: bool) {
-        if unmark {
-            self.sampler.on_found(u64::from(self.board.lost()) * self.mss);
-            self.board.unmark_lost();
-        }
+    /// Takes the reduction back and all that is marked lost for delivered.
+    fn undo_with_losses(&mut self) {
+        self.sampler.on_found(u64::from(self.board.lost()) * self.mss);
+        self.board.unmark_lost();
+        self.undo();
+    }
+
+    /// Takes the reduction back.
+    fn undo(&mut self) {
         self.prr = None;
         if self.episode.revocable {
             self.cc.on_undo();
@@ -356,14 +371,14 @@ impl Sender {
             return false;
         }
         self.rack.persist = (self.rack.persist + 1).min(WINDOW_PERSIST);
-        self.undo(false);
+        self.undo();
         true
     }
 
     /// All data of the episode is acknowledged.
     fn leave(&mut self, echo: u32, now: Time) {
         if self.episode.may_undo(echo) {
-            self.undo(false);
+            self.undo();
         } else if self.rack.persist > 0 {
             self.rack.persist -= 1;
         }
@@ -399,14 +414,7 @@ impl Sender {
 
     /// The congestion state machine. It runs for each ACK that is not ordinary. Returns whether the timer was set for
     /// the reordering window.
-    pub(super) fn fast_retransmit_alert(
-        &mut self,
-        s: &Segment,
-        d: &Delivery,
-        advanced: bool,
-        dup: bool,
-        now: Time,
-    ) -> bool {
+    pub(super) fn fast_retransmit_alert(&mut self, s: &Segment, d: &Delivery, answer: Answer, now: Time) -> bool {
         self.episode.revocable &= !self.ece;
         if self.phase == Phase::Open {
             self.episode.retrans_stamp = None;
@@ -426,7 +434,7 @@ impl Sender {
         let mut keep_timer = false;
         match self.phase {
             Phase::Recovery => {
-                if advanced && self.undo_partially(s.echo) {
+                if answer == Answer::Advance && self.undo_partially(s.echo) {
                     return false;
                 }
                 if self.undo_by_duplicates() {
@@ -438,7 +446,7 @@ impl Sender {
                 }
             }
             Phase::Loss => {
-                self.process_loss(s, d, advanced, dup, now);
+                self.process_loss(s, d, answer, now);
                 let before = self.board.retransmitted();
                 keep_timer |= self.identify_loss(now);
                 let lost_again = before > self.board.retransmitted();
@@ -482,15 +490,15 @@ impl Sender {
         if !self.any_retransmission_done() {
             self.episode.retrans_stamp = None;
         }
-        self.undo(true);
+        self.undo_with_losses();
         self.keep_open();
         false
     }
 
     /// RFC 5682 section 3.1, with SACK.
-    fn process_loss(&mut self, s: &Segment, d: &Delivery, advanced: bool, dup: bool, now: Time) {
+    fn process_loss(&mut self, s: &Segment, d: &Delivery, answer: Answer, now: Time) {
         let recovered = self.una >= self.episode.high_seq;
-        if advanced && self.episode.may_undo(s.echo) {
+        if answer == Answer::Advance && self.episode.may_undo(s.echo) {
             return self.undo_loss(now);
         }
         if self.episode.frto {
@@ -498,10 +506,10 @@ impl Sender {
                 return self.undo_loss(now);
             }
             if self.nxt > self.episode.high_seq {
-                if d.sacked > 0 || dup {
+                if d.sacked > 0 || answer == Answer::Duplicate {
                     self.episode.frto = false;
                 }
-            } else if advanced && !recovered {
+            } else if answer == Answer::Advance && !recovered {
                 self.episode.high_seq = self.nxt;
                 if self.can_send_new() {
                     self.order = Order::NewOnly;
@@ -516,7 +524,7 @@ impl Sender {
     }
 
     fn undo_loss(&mut self, now: Time) {
-        self.undo(true);
+        self.undo_with_losses();
         self.retransmits = 0;
         self.phase = Phase::Open;
         self.cc.on_recovered(now);

@@ -1,4 +1,4 @@
-//! What MPTCP does with a connection that is one of its subflows: it fills the send queue, reads what the peer has
+//! A connection as a subflow of MPTCP: MPTCP fills the send queue, reads what the peer has
 //! acknowledged, and shares one receive window among all subflows.
 
 use super::connection::{Connection, State};
@@ -37,7 +37,7 @@ impl Sender {
         }
     }
 
-    /// What its send buffer keeps beside the bytes in flight and those that are not sent (Linux: `sk_wmem_queued`): all that
+    /// Bytes that its send buffer keeps beside those in flight and those that are not sent (Linux: `sk_wmem_queued`): all that
     /// is not acknowledged in order, and a descriptor for each super-segment.
     pub(super) fn buffer_overhead(&self) -> u64 {
         let unsent = self.unsent();
@@ -46,7 +46,7 @@ impl Sender {
         self.written.saturating_sub(self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
     }
 
-    /// What others see of the subflow.
+    /// The view that others have of the subflow.
     pub(super) fn view(&self, state: PathState) -> PathView {
         PathView {
             id: self.path,
@@ -127,7 +127,7 @@ impl Connection {
         (self.tx.in_flight(), self.tx.unsent())
     }
 
-    /// What its send buffer keeps beside these.
+    /// Bytes that its send buffer keeps beside these.
     pub(crate) fn buffer_overhead(&self) -> u64 {
         self.tx.buffer_overhead()
     }
@@ -207,7 +207,7 @@ impl Connection {
         self.rx.share_window();
     }
 
-    /// What it sends together ends where a mapping ends.
+    /// Segments that are sent together end where a mapping ends.
     pub(crate) fn keep_mappings_apart(&mut self) {
         self.tx.mapped = true;
     }

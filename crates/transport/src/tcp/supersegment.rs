@@ -66,7 +66,7 @@ impl SuperSegment {
         self.fresh |= idle;
     }
 
-    /// The same on a subflow of MPTCP: data is stored as a whole before any of it is sent, behind what has a mapping and waits
+    /// Extends it on a subflow of MPTCP: data is stored as a whole before any of it is sent, behind what has a mapping and waits
     /// (`mptcp_sendmsg_frag`).
     pub(super) fn extend_mapped(&mut self, end: u64, idle: bool) {
         if self.end == end {

@@ -13,7 +13,7 @@ use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
 use haltere_transport::path::AddressChange;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
 
-/// What an application did and received.
+/// The acts of an application, and what it received.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     pub connected: u32,
@@ -174,7 +174,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         }
     }
 
-    /// The same with a further path.
+    /// The pair with a further path.
     pub fn and_path(mut self, up: &LinkConfig, down: &LinkConfig, seed: u64) -> Pair<C, S> {
         let (streams, k) = (Streams::new(seed, 0), self.more.len() + 1);
         self.more.push([Link::new(up, &format!("up {k}"), &streams), Link::new(down, &format!("down {k}"), &streams)]);

@@ -51,7 +51,7 @@ impl Rounds {
         Rounds::with(name, grain, segments, rtt, None)
     }
 
-    /// The same with a way for slow start to end.
+    /// `name`'s controller as [`Rounds::new`] has it, with a way for slow start to end.
     pub fn with(name: &str, grain: Grain, segments: u64, rtt: Span, slow_start: Option<SlowStart>) -> Rounds {
         let mss = 1000;
         let (grain, tick) = match grain {
@@ -210,6 +210,15 @@ impl Rounds {
 
     /// The retransmission timer fires with nothing left in flight, and one RTT later the head's repair is acknowledged.
     pub fn time_out(&mut self) {
+        self.expire();
+        self.phase = Phase::Loss;
+        self.send();
+        self.round();
+        self.recover();
+    }
+
+    /// The retransmission timer fires with nothing left in flight.
+    pub fn expire(&mut self) {
         self.lost += self.mss;
         self.sent_to = self.acked_to;
         self.flying.clear();
@@ -221,10 +230,6 @@ impl Rounds {
             in_flight: 0,
             lost: self.mss,
         });
-        self.phase = Phase::Loss;
-        self.send();
-        self.round();
-        self.recover();
     }
 
     fn recover(&mut self) {

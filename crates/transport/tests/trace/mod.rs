@@ -6,7 +6,7 @@
 
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Metric, Packet, Probe, Span, Time};
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc;
 use haltere_transport::tcp::segment::{Kind, Segment};
 use haltere_transport::tcp::{Config, Connection};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
@@ -33,7 +33,7 @@ pub struct Bench {
     seen: Last,
     /// The window the peer offers.
     pub window: u64,
-    /// What the peer has sent, for the endpoint to acknowledge.
+    /// The data that the peer has sent, for the endpoint to acknowledge.
     peer_next: u64,
     /// The timestamp the peer echoes next; what it received last unless a test says otherwise.
     pub echo: Option<u32>,
@@ -42,7 +42,7 @@ pub struct Bench {
 
 /// A configuration for traces: NewReno, segments of 1000 bytes, no timestamps, exact timers.
 pub fn config(role: Role) -> Config {
-    let mut config = Config::new(role, Algorithm::NewReno, Streams::new(1, 0).named("trace"));
+    let mut config = Config::new(role, cc::NEWRENO, Streams::new(1, 0).named("trace"));
     config.mtu = 1040;
     config.timestamps = false;
     config.tick = Span::ZERO;
@@ -52,7 +52,7 @@ pub fn config(role: Role) -> Config {
     config
 }
 
-/// The same with timestamps.
+/// The configuration with timestamps.
 pub fn with_timestamps(role: Role) -> Config {
     Config { mtu: 1052, timestamps: true, ..config(role) }
 }
@@ -193,7 +193,7 @@ impl Bench {
         self.receive(Kind::Data, |s| (s.seq, s.len, s.push) = (seq, len, true))
     }
 
-    /// What was sent since the last call.
+    /// The segments that were sent since the last call.
     pub fn trace(&mut self) -> Vec<String> {
         std::mem::take(&mut self.sent).iter().map(|(at, s)| line(*at, s)).collect()
     }

@@ -15,7 +15,7 @@ use super::presets::Preset;
 use super::quantity::{Probability, Quantity};
 use super::{ScenarioError, error, read};
 use haltere_net::interface::Ring;
-use haltere_net::queue::{Discipline, Length, QueueConfig};
+use haltere_net::queue::{DROP_TAIL, Discipline, Length, QueueConfig};
 use haltere_net::varying::VaryingError;
 use haltere_net::{Bytes, Span, units};
 use schemars::JsonSchema;
@@ -366,7 +366,7 @@ impl JsonSchema for QueueSchema {
                 });
                 properties.insert(parameter.name.to_string(), value);
             }
-            let required: &[&str] = if *discipline == Discipline::DropTail { &[] } else { &["discipline"] };
+            let required: &[&str] = if *discipline == DROP_TAIL { &[] } else { &["discipline"] };
             schemars::json_schema!({
                 "description": format!("{} ({})", about.summary, about.reference),
                 "type": "object",

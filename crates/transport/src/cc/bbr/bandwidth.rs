@@ -45,7 +45,7 @@ impl Bandwidth {
         Bandwidth(self.0.saturating_mul(gain) >> GAIN_SHIFT)
     }
 
-    /// The same rate in bytes, counted in segments of another size.
+    /// The rate in bytes, counted in segments of another size.
     pub(super) fn resized(self, from: u64, to: u64) -> Bandwidth {
         Bandwidth(self.0.saturating_mul(from) / to.max(1))
     }

@@ -34,7 +34,7 @@ const MAX_RESPONSES: usize = 8;
 /// paths (see `multipath`) are below.
 const TRIAL_DATA: u64 = 1 << 8;
 
-/// What a pair of addresses is tried for.
+/// The purpose of a trial.
 enum Purpose {
     /// The client moves there once the server has answered.
     Wanted,
@@ -50,13 +50,13 @@ enum Purpose {
 struct Left {
     way: PathId,
     validation: Validation,
-    /// The path as it was there, unless it went on as it was.
+    /// The state of the path at these addresses. `None` if the path took its state along to the new ones.
     path: Option<Path>,
 }
 
 /// A pair of addresses under validation.
 struct Trial {
-    /// The place of its path, and the number under which this reports then.
+    /// The place of its path, and the number under which the pair is reported to the application.
     place: usize,
     label: PathId,
     way: PathId,
@@ -64,7 +64,7 @@ struct Trial {
     /// Whether the client moved there on purpose, with another connection identifier.
     moves: bool,
     purpose: Purpose,
-    /// What counts while the path does not use it.
+    /// The validation of the pair and its anti-amplification limit, until the path uses it.
     validation: Validation,
     /// A PATH_CHALLENGE is to be sent.
     due: bool,
@@ -94,7 +94,7 @@ impl Trial {
         }
     }
 
-    /// The same for an address that the anti-amplification limit does not hold for.
+    /// A validation of an address that the anti-amplification limit does not hold for.
     fn known(self) -> Trial {
         Trial { validation: Validation { validated: true, received: 0, sent: 0 }, ..self }
     }
@@ -110,7 +110,7 @@ impl Trial {
 /// An answer owed to a PATH_CHALLENGE: the place of the path, the addresses on which it came, its data.
 type Response = (usize, PathId, u64);
 
-/// What a connection whose addresses change has beside its paths.
+/// The state of a connection whose addresses change, beside its paths.
 #[derive(Default)]
 pub(super) struct Migration {
     trials: Vec<Trial>,
@@ -183,7 +183,7 @@ impl Connection {
     #[cold]
     pub(super) fn move_if_wanted(&mut self, cx: &mut Cx<'_>) {
         if let Some(way) = self.migration.as_mut().and_then(|moving| moving.wanted.take()) {
-            // It could not be refused when it was wanted first.
+            // A migration that is wanted was checked when it was asked for, and cannot be refused any more.
             let _ = self.begin_migration(way, cx);
         }
     }
@@ -196,7 +196,8 @@ impl Connection {
         self.moving().add(Trial { moves: false, ..rebound });
     }
 
-    /// The place of the path that a datagram belongs to which came on addresses that no path uses. It may be the first from there.
+    /// The place of the path to which a datagram belongs, if it came on addresses that no path uses. A datagram may be the first
+    /// from its addresses.
     #[cold]
     pub(super) fn place_of_stray(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().any(|packet| packet.space == SpaceId::Data);
@@ -354,7 +355,7 @@ impl Connection {
         old
     }
 
-    /// What is in flight on the path at place `i` says nothing of it any more.
+    /// The packets in flight on the path at place `i` left on other addresses: their fate says nothing of the new ones.
     fn forget_flight(&mut self, i: usize) {
         let space = &mut self.spaces.data[i];
         space.sent.leave_path(self.now);

@@ -3,8 +3,8 @@
 use crate::path::PathState;
 use crate::quic::config::PathAcks;
 use crate::quic::connection::Connection;
+use crate::quic::draft::Draft;
 use crate::quic::path::Path;
-use crate::quic::transmit::Draft;
 use haltere_net::Time;
 
 impl Connection {

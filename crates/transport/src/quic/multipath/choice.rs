@@ -5,11 +5,11 @@ use crate::Body;
 use crate::path::{PathState, PathView};
 use crate::quic::config::Design;
 use crate::quic::connection::Connection;
+use crate::quic::draft::Load;
 use crate::quic::few::Few;
 use crate::quic::frame::Frame;
 use crate::quic::path::{Clearance, Path};
 use crate::quic::space::Space;
-use crate::quic::transmit::Load;
 use crate::scheduler::{Demand, Pick};
 use haltere_net::{Cx, Packet, Time};
 
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// What just went out on the path at place `i` goes on those that the scheduler chose beside it, too.
+    /// Copies the packet that just went out on the path at place `i` to those that the scheduler chose beside it.
     fn copy_to_others(&mut self, i: usize) {
         let Some(multi) = self.multi.as_mut().filter(|multi| !multi.copied_to.is_empty()) else { return };
         let records = self.spaces.data[i].sent.newest();

@@ -1,6 +1,6 @@
 //! The design of 2017 (Q. De Coninck and O. Bonaventure, "Multipath QUIC: design and evaluation", CoNEXT 2017, section 3).
 //!
-//! What differs from the draft:
+//! The differences from the draft:
 //!
 //! - The header of each packet has the number of its path, one byte.
 //! - The handshake is that of the first path alone. The client opens further paths as soon as it is complete, by a PING. A path
@@ -19,12 +19,12 @@ use crate::endpoint::{Event, Role};
 use crate::path::PathState;
 use crate::quic::config::Design;
 use crate::quic::connection::Connection;
+use crate::quic::draft::{Draft, LONGEST_CONTROL, Load};
 use crate::quic::few::Few;
 use crate::quic::frame::Frame;
 use crate::quic::path::Path;
 use crate::quic::sent::Record;
 use crate::quic::space::Space;
-use crate::quic::transmit::{Draft, Load};
 use haltere_net::{Cx, Packet, PathId, Time};
 
 impl Multipath {
@@ -43,9 +43,28 @@ impl Multipath {
         }
     }
 
+    /// Adds the frames about paths that are due, as far as there is room.
+    pub(in crate::quic) fn draft(&mut self, paths: &[Path], draft: &mut Draft, room: u32) {
+        self.announce(paths, draft, room);
+        while draft.payload + LONGEST_CONTROL <= room
+            && let Some(path) = self.abandons.pop_front()
+        {
+            draft.records.push(Record::PathAbandon { path });
+            draft.push(Frame::PathAbandon(path));
+        }
+        while draft.payload + LONGEST_CONTROL <= room
+            && let Some(id) = self.statuses.pop_front()
+        {
+            if let Some(path) = paths.iter().find(|path| path.id == id && path.state != PathState::Abandoned) {
+                draft.records.push(Record::PathStatus { path: id });
+                draft.push(path.status_frame());
+            }
+        }
+    }
+
     /// Adds ADD_ADDRESS and PATHS to a packet, if they are due and there is room.
     #[inline]
-    pub(in crate::quic) fn announce(&mut self, paths: &[Path], draft: &mut Draft, room: u32) {
+    fn announce(&mut self, paths: &[Path], draft: &mut Draft, room: u32) {
         if self.address_due || self.paths_due {
             self.announce_what_is_due(paths, draft, room);
         }

@@ -55,7 +55,7 @@ pub struct Parts {
 /// passed by then (RFC 9000 section 8.2.4).
 const VALIDATION_TIMEOUTS: u32 = 2;
 
-/// What a connection that may have several paths has beside them.
+/// The state of a connection that may have several paths, beside the paths.
 pub(super) struct Multipath {
     scheduler: Box<dyn PathScheduler>,
     pub controllers: Option<Controllers>,
@@ -79,16 +79,16 @@ pub(super) struct Multipath {
     pub wait_until: Time,
     /// The connection's limit of which the scheduler was told last that it keeps data back.
     blocking_limit: Option<u64>,
-    /// What the probe was told of each stream.
+    /// The last report of each stream to the probe.
     pub carried: HashMap<u64, RangeSet>,
-    /// What is sent again on another path.
+    /// The data that is sent again on another path.
     pub reinjection: Reinjection,
 }
 
 impl Multipath {
     pub fn new(parts: Parts, algorithm: Algorithm) -> Box<Multipath> {
         Box::new(Multipath {
-            coupled: algorithm.is_coupled() || parts.controllers.is_some(),
+            coupled: algorithm.coupled || parts.controllers.is_some(),
             scheduler: parts.scheduler,
             controllers: parts.controllers,
             views: Vec::new(),

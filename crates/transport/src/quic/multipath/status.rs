@@ -42,12 +42,12 @@ impl Path {
         Frame::PathStatus { path: self.id, sequence, backup: self.status.backup }
     }
 
-    /// What others are given of the path.
+    /// The view that others have of the path.
     pub fn view(&self, own: bool) -> PathView {
         self.view_paced(own, self.next_departure())
     }
 
-    /// The same where pacing lets the next packet go at `paced_until`.
+    /// The view of the path where pacing lets the next packet go at `paced_until`.
     #[inline(always)]
     pub(super) fn view_paced(&self, own: bool, paced_until: Time) -> PathView {
         let delivered = self.sampler.delivered();

@@ -4,6 +4,7 @@ use super::{Order, Sender};
 use crate::cc::{self, Ask, Phase, Stamps, Trigger};
 use crate::recovery::prr::PrrAck;
 use crate::tcp::echo::EchoRule;
+use crate::tcp::recovery::Answer;
 use crate::tcp::scoreboard::{Delivery, Marks};
 use crate::tcp::segment::Segment;
 use crate::tcp::ticks::timestamp;
@@ -80,11 +81,15 @@ impl Sender {
         if self.tlp.is_some() {
             self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
         }
-        let dup = plain && duplicate.is_none();
+        let answer = match (advanced, plain && duplicate.is_none()) {
+            (true, _) => Answer::Advance,
+            (false, true) => Answer::Duplicate,
+            (false, false) => Answer::Other,
+        };
         let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
         self.order = Order::LostFirst;
         if dubious || self.phase != Phase::Open {
-            let keep_timer = self.fast_retransmit_alert(s, &d, advanced, dup, now);
+            let keep_timer = self.fast_retransmit_alert(s, &d, answer, now);
             set_timer &= !keep_timer;
         }
         if set_timer {
@@ -102,7 +107,7 @@ impl Sender {
     fn take_late_duplicate(&mut self, s: &Segment, window_update: bool, now: Time) {
         let duplicate = self.take_duplicate_sack(s, self.una);
         if duplicate.is_some() {
-            self.fast_retransmit_alert(s, &Delivery::default(), false, false, now);
+            self.fast_retransmit_alert(s, &Delivery::default(), Answer::Other, now);
         }
         self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
     }

@@ -44,7 +44,7 @@ impl Cuts {
         }
     }
 
-    /// What was sent last is not sent after all: the segment that ended at `end`.
+    /// The segment that was sent last, and ended at `end`, is not sent after all.
     pub fn withdraw(&mut self, end: u64) {
         if self.last == end && end > 0 {
             if self.next != u64::MAX {

@@ -1,4 +1,4 @@
-//! What happens below the socket on its own node: TCP small queues, the send buffer, and packets that the network
+//! The way of a packet below the socket on its own node: TCP small queues, the send buffer, and packets that the network
 //! interface refuses.
 //!
 //! Bytes are counted as packets have them on the wire. Linux counts the memory that a packet takes, headers of its own
@@ -40,7 +40,7 @@ impl Local {
     pub(super) fn is_refused(&self) -> bool {
         self.refused
     }
-    /// What was refused may be tried again.
+    /// Packets that were refused may be tried again.
     pub(super) fn retry(&mut self) {
         self.refused = false;
     }
@@ -88,7 +88,7 @@ impl Sender {
         self.local.refused && self.board.is_empty() && self.unsent() > 0
     }
 
-    /// What was refused may be tried again.
+    /// Packets that were refused may be tried again.
     pub(in crate::tcp) fn retry(&mut self) -> bool {
         std::mem::take(&mut self.local.refused)
     }

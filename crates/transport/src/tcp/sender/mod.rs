@@ -325,7 +325,7 @@ impl Sender {
         self.cc.pacing_rate().or_else(|| self.window_rate(self.window()))
     }
 
-    /// The same for window-based algorithms.
+    /// The pacing rate of window-based algorithms.
     pub(super) fn window_rate(&self, window: u64) -> Option<Rate> {
         rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt())
     }

@@ -42,7 +42,7 @@ impl Sender {
             Timer::Probe => self.rearm_rto(cx.now),
             Timer::Reordering => self.on_reordering_timeout(cx.now),
             Timer::Rto => {
-                if self.retransmits >= config.data_retries {
+                if self.retransmits >= config.data_retries.into() {
                     return true;
                 }
                 self.on_retransmission_timeout(cx.now);
