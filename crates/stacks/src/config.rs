@@ -115,9 +115,10 @@ impl Stack {
     /// Its own congestion controls that are refused, each with the reason.
     pub const fn refused(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Stack::Quinn => {
-                &[("bbr", "draws random numbers of the operating system's for its gain cycle: runs could not be repeated")]
-            }
+            Stack::Quinn => &[(
+                "bbr",
+                "draws random numbers of the operating system's for its gain cycle: runs could not be repeated",
+            )],
             Stack::Noq => &[(
                 "bbr3",
                 "draws random numbers of the operating system's for its probing times: runs could not be repeated",
@@ -201,7 +202,7 @@ impl Windows {
 pub struct Config {
     /// Which end it is.
     pub role: Role,
-    /// Which stack.
+    /// The stack.
     pub stack: Stack,
     /// The congestion control.
     pub congestion: Congestion,

@@ -37,7 +37,7 @@ _STYLE = """
 .haltere .fill{fill:var(--c)}.haltere .line{fill:none;stroke:var(--c);stroke-width:1.6}
 .haltere .bold text{font-weight:700}.haltere .faint text{fill:#888}.haltere .hatch path{stroke:#fff8;stroke-width:2.4}
 .haltere .whisker{fill:none;stroke:#1a1a1a;stroke-width:1.4}.haltere .swatch{vertical-align:-2px}"""
-"""The rules for figures of the report's style sheet, for a page that has another."""
+"""What the report's style sheet says of figures, for a page that has another."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _refused(document: Document, field: str, problem: str, right: str | None, *n
 
 
 def problem_of(fault: ErrorDetails, model: type[BaseModel]) -> tuple[str, str | None]:
-    """The fault of a field of a description of figures, and the value that would be right."""
+    """What is wrong with a field of a description of figures, and what would be right."""
     path = list(fault["loc"])
     if fault["type"] == "missing":
         return "is missing", None

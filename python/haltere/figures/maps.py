@@ -21,7 +21,7 @@ _GAP = 0.12
 
 @dataclass(frozen=True)
 class Cell:
-    """The contents of a cell: the number of its series, its text, how strong its colour is, and its answer."""
+    """What a cell shows: the number of its series, its text, how strong its colour is, and its answer."""
 
     series: int
     text: Sequence[str]

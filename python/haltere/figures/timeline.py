@@ -28,7 +28,7 @@ _LOOKS = ("first", "second", "ink")
 _STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
 
 Recorded = Mapping[tuple[str, str], Mapping[str, Any]]
-"""The records of a run, by their owner and their name."""
+"""What a run recorded, by whose it is and its name."""
 
 
 class Timeline(Kind):

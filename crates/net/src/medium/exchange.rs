@@ -7,7 +7,7 @@ use super::{Burst, Cell};
 use crate::queue::DropReason;
 use crate::time::{Span, Time};
 
-/// A sender's transmission: a frame, or an aggregate of frames.
+/// What a sender puts on the air: a frame, or an aggregate of frames.
 struct Frame<B> {
     contender: usize,
     lane: usize,
@@ -39,8 +39,8 @@ fn times<B>(phy: &Phy, lane: &Lane<B>, parts: &[Part<B>], bytes: u64) -> (Span, 
 }
 
 impl<B> Cell<B> {
-    /// Carries out the transmission due at `at`, the time of [`Cell::next_start`]: one frame or a collision. There is
-    /// none if the queues have dropped all that they had.
+    /// What is due at `at`, the time of [`Cell::next_start`]: one frame, a collision, or nothing if the queues have dropped
+    /// all that they had.
     pub(super) fn transmit(&mut self, at: Time) {
         let burst = self.burst.take();
         let (frames, collided) = match burst {
@@ -90,8 +90,8 @@ impl<B> Cell<B> {
         self.plan();
     }
 
-    /// The frames that are sent at the next slot, and the contenders that collide inside their station: an access
-    /// category gives way to a more important one of its station, which counts as a collision (clause 10.22.2.4).
+    /// Those that send at the next slot with what they send, and the functions that gave way to another one of their own
+    /// station, which counts as a collision for them (clause 10.22.2.4).
     fn winners(&mut self, at: Time) -> (Vec<Frame<B>>, Vec<usize>) {
         let (mut frames, mut collided): (Vec<Frame<B>>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut sending = None;
@@ -118,7 +118,7 @@ impl<B> Cell<B> {
         (frames, collided)
     }
 
-    /// The frame that a contender sends, if its queues have anything that fits.
+    /// What a contender sends, if its queues have anything that fits.
     fn collect(&mut self, contender: usize, at: Time, room: Room) -> Option<Frame<B>> {
         let (station, category) = (contender / self.categories, contender % self.categories);
         let lanes = self.senders[station].len();

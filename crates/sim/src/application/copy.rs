@@ -18,7 +18,7 @@ struct Notes {
     adjusts: VecDeque<u64>,
 }
 
-/// The settings and state that both ends of a copy share.
+/// What both ends of a copy share.
 #[derive(Clone, Debug)]
 pub struct Channel {
     script: Arc<Script>,
@@ -44,7 +44,7 @@ pub struct CopyClient {
     part: Part,
     server: Remote,
     window: Receiver,
-    /// Bytes of the data received that are in packets of SSH that were read.
+    /// How much of the data that was heard is in packets that were read.
     read: u64,
     fetch: Fetch,
 }

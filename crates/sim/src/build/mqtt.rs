@@ -222,8 +222,7 @@ pub(crate) fn broker_config(spec: Option<&BrokerSpec>) -> BrokerConfig {
     }
 }
 
-/// The configuration that all clients share: those of flows and those of bridges. `quic` says whether the transport has
-/// more than one stream.
+/// What all clients have: those of flows and those of bridges. `quic` says whether the transport has more than one stream.
 pub(super) fn common(
     (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
     quic: bool,
@@ -238,13 +237,13 @@ pub(super) fn common(
     }
 }
 
-/// The configuration that clients of a flow share.
+/// What clients of a flow have in common.
 fn client_config(mqtt: &Mqtt, quic: bool) -> ClientConfig {
     let window = mqtt.window.unwrap_or(u16::MAX);
     ClientConfig { window, ..common((mqtt.version, mqtt.session, mqtt.keep_alive), quic) }
 }
 
-/// The work of a flow's publishers. `quic` says whether the transport has more than one stream.
+/// What the publishers of a flow are to do. `quic` says whether the transport has more than one stream.
 pub(crate) fn plan((flow, mqtt): (u32, &Mqtt), quic: bool) -> PublisherPlan {
     let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
     let trace = || mqtt.trace.iter().flatten().map(|(at, size)| (at.0, size.0.0)).collect();

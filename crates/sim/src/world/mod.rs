@@ -152,8 +152,8 @@ impl World {
         outcome
     }
 
-    /// Runs as [`World::run`] does, but packets that cross two links in one step are not put back at the end: they may
-    /// be in the second link, and in its counters, before their time. In many short runs this is cheaper.
+    /// The same, but packets that cross two links in one step may be in the second ahead of time, and counted so. In many
+    /// short runs this is cheaper.
     ///
     /// # Errors
     /// If the world cannot go on.
@@ -397,8 +397,8 @@ impl World {
     pub fn entries(&self) -> impl Iterator<Item = (&AnyElement<Body>, Entry)> {
         self.tables.entries().iter().map(|&(element, port)| (&self.elements[element as usize], port))
     }
-    /// The contents over time of each link direction of the topology, from the beginning until now. The run goes on as
-    /// if this had not been asked.
+    /// What each link direction of the topology held from the beginning until now. The run goes on as if this had not been
+    /// asked.
     pub fn held(&mut self) -> Vec<Option<Held>> {
         let (now, recorder, elements) = (self.now, &mut self.recorder, &mut self.elements);
         let entries = self.tables.entries().iter();

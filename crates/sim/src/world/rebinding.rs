@@ -13,7 +13,7 @@ use haltere_net::{Address, ConnectionId, FlowKey, Packet, PathId, Time};
 use haltere_transport::path::AddressChange;
 use haltere_transport::{Body, reset};
 
-/// A change of the client's addresses in a run.
+/// What happens to the client's addresses in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// A NAT gives its packets on a path another port, or address. Without a path it is the one that it uses, or opened on.
@@ -27,7 +27,7 @@ pub enum Change {
 pub struct Move {
     /// When.
     pub at: Time,
-    /// The change.
+    /// What.
     pub change: Change,
 }
 
@@ -119,7 +119,7 @@ impl World {
     }
 }
 
-/// The address that a NAT gives a client, in the place of its own. It belongs to no interface.
+/// The address that a NAT gives a client, in the place of its own. It is none of an interface.
 pub(super) fn fresh_address(interfaces: usize, rebinding: u32) -> Address {
     Address(u32::try_from(interfaces).unwrap_or(u32::MAX).saturating_add(rebinding))
 }

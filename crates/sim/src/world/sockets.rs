@@ -27,7 +27,7 @@ pub trait Transports: Send {
 pub(super) struct SocketTable {
     sockets: Vec<Option<Socket>>,
     free: Vec<u32>,
-    /// Sockets that may have an event or a packet.
+    /// Those that may have something to say or to send.
     active: Vec<u32>,
     /// The one that sent last: it goes on until it has nothing more, then those after it have their turn.
     turn: u32,
@@ -38,7 +38,7 @@ pub(super) struct SocketTable {
     /// The number of the first connection that it opens, if that was fixed beforehand.
     pub first: Option<ConnectionId>,
     made: u32,
-    /// The counters of released sockets, by the port of their connection.
+    /// What released sockets had counted, by the port of their connection.
     released: BTreeMap<Port, Stats>,
     /// The radios of the process's devices, if it is asked for what they do.
     pub radios: Option<Box<Radios>>,
@@ -218,20 +218,20 @@ impl SocketTable {
         Some(socket.connection)
     }
 
-    /// The counters of all its sockets, released ones included.
+    /// What all its sockets counted, those of the past too.
     pub fn stats(&self) -> Stats {
         let released = self.released.values().cloned().fold(Stats::default(), Stats::and);
         self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(released, Stats::and)
     }
 
-    /// The counters of its sockets for connections to a port, released ones included.
+    /// The same for connections to a port.
     pub fn stats_at(&self, port: Port) -> Stats {
         let released = self.released.get(&port).cloned().unwrap_or_default();
         let those = self.sockets.iter().flatten().filter(|s| s.port == port);
         those.map(|s| s.endpoint.stats()).fold(released, Stats::and)
     }
 
-    /// The sockets that are open.
+    /// Those that there are.
     pub fn ids(&self) -> Vec<SocketId> {
         let there = self.sockets.iter().enumerate().filter(|(_, socket)| socket.is_some());
         there.map(|(id, _)| SocketId(id as u32)).collect()
