@@ -31,18 +31,16 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
 CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
 
-# The worker programs of the stacks that read the clock themselves; if they have been built, the package uses them. quiche and
-# tquic bring a BoringSSL each, under the same names, so that each has a program of its own.
+# The worker programs of the stacks that read the clock themselves, one for each; if they have been built, the package uses them.
+# quiche needs libclang.
 WORKER := python/haltere/haltere-worker
 WORKER_SOURCES := $(shell find crates/worker crates/net crates/stacks/src/worker -name '*.rs' -o -name '*.toml' -o -name '*.lock' 2>/dev/null)
-WORKER_TQUIC := $(WORKER)-tquic
-CORE_FEATURES := $(if $(wildcard $(WORKER) $(WORKER_TQUIC)),--features worker)
+CORE_FEATURES := $(if $(wildcard $(WORKER)-*),--features worker)
 # A libclang without clang, such as PyPI's, lacks the compiler's headers; those of gcc work as well.
-WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker' \
+WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-$*' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
-WORKER_TQUIC_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-tquic' cargo
 
-.PHONY: bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel worker worker-tquic test-worker test-worker-tquic test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -54,9 +52,9 @@ help:
 	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
 	@echo 'make fresh-wheel  the same from nothing, installed from nothing and used (some ten minutes; before a release)'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
-	@echo 'make worker build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
+	@echo 'make worker-quiche build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
-	@echo 'make test-worker, make test-worker-tquic  tests and lints of the worker programs and of what uses them'
+	@echo 'make test-worker-quiche, make test-worker-tquic  tests and lints of a worker program and of what uses it'
 	@echo 'make bench-paths  measure how fast files of traceroutes and lakes are read (1 GB of disk, some minutes)'
 	@echo 'make fuzz   run every fuzz target for FUZZ_SECONDS seconds (a C++ compiler)'
 	@echo 'make clean  remove .venv, target, results/demo and results/demo-paths'
@@ -90,39 +88,23 @@ build: $(VENV)/core.stamp $(CHARTS)
 kernel: build
 	$(BIN)/haltere kernel build --if-missing
 
-worker: $(WORKER)
+worker-%: $(WORKER)-%
 	@$(MAKE) build
 
-$(WORKER): $(WORKER_SOURCES) | need-tools
-	@echo 'building the worker program (BoringSSL takes some minutes)'
-	@$(WORKER_CARGO) build --release --locked --quiet --features quiche || { echo 'the worker program needs cmake, a C++ compiler and libclang' \
-		'(Debian: cmake g++ libclang-dev; or pip install libclang and LIBCLANG_PATH=.../clang/native)' >&2; exit 1; }
-	@install -m 755 target/worker/release/haltere-worker $@
+.PRECIOUS: $(WORKER)-%
+$(WORKER)-%: $(WORKER_SOURCES) | need-tools
+	@echo 'building the worker program of $* (BoringSSL takes some minutes)'
+	@$(WORKER_CARGO) build --release --locked --quiet --features $* || { echo 'a worker program needs cmake and a C++ compiler, that of' \
+		'quiche libclang too (Debian: cmake g++ libclang-dev; or pip install libclang and LIBCLANG_PATH=.../clang/native)' >&2; exit 1; }
+	@install -m 755 target/worker-$*/release/haltere-worker $@
 	@rm -f $(VENV)/core.stamp
 
-worker-tquic: $(WORKER_TQUIC)
-	@$(MAKE) build
-
-$(WORKER_TQUIC): $(WORKER_SOURCES) | need-tools
-	@echo 'building the worker program of tquic (BoringSSL takes some minutes)'
-	@$(WORKER_TQUIC_CARGO) build --release --locked --quiet --features tquic || \
-		{ echo 'the worker program of tquic needs cmake and a C++ compiler (Debian: cmake g++)' >&2; exit 1; }
-	@install -m 755 target/worker-tquic/release/haltere-worker $@
-	@rm -f $(VENV)/core.stamp
-
-test-worker-tquic: $(WORKER_TQUIC) need-rust-lints
-	$(WORKER_TQUIC_CARGO) fmt --check
-	$(WORKER_TQUIC_CARGO) clippy --release --locked --all-targets --features tquic --quiet -- -D warnings
-	$(WORKER_TQUIC_CARGO) test --release --locked --features tquic --quiet
-	cargo clippy --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --all-targets --quiet -- -D warnings
-	HALTERE_WORKER_TQUIC='$(CURDIR)/$(WORKER_TQUIC)' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test worker_tquic
-
-test-worker: $(WORKER) need-rust-lints
+test-worker-%: $(WORKER)-% need-rust-lints
 	$(WORKER_CARGO) fmt --check
-	$(WORKER_CARGO) clippy --release --locked --all-targets --features quiche --quiet -- -D warnings
-	$(WORKER_CARGO) test --release --locked --features quiche --quiet
+	$(WORKER_CARGO) clippy --release --locked --all-targets --features $* --quiet -- -D warnings
+	$(WORKER_CARGO) test --release --locked --features $* --quiet
 	cargo clippy --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --all-targets --quiet -- -D warnings
-	HALTERE_WORKER='$(CURDIR)/$(WORKER)' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test worker
+	HALTERE_WORKER_$(shell echo $* | tr a-z A-Z)='$(CURDIR)/$<' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test worker_$*
 
 need-tools:
 	@command -v cargo >/dev/null || { echo 'haltere needs Rust 1.90 or newer (cargo is not on the PATH): install it from rustup.rs' >&2; exit 1; }

@@ -28,7 +28,6 @@ PENDING = (
     "crates/net",
     "crates/sim",
     "python/haltere/cli",
-    "python/haltere/figures",
     "python/haltere/paths",
     "python/haltere/report",
     "python/haltere/results",

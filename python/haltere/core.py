@@ -25,10 +25,9 @@ T = TypeVar("T")
 
 VERSION: str = _core.__version__
 
-# The worker programs that `make worker` and `make worker-tquic` build stand beside the package.
-for _variable, _name in (("HALTERE_WORKER", "haltere-worker"), ("HALTERE_WORKER_TQUIC", "haltere-worker-tquic")):
-    if (_program := Path(__file__).with_name(_name)).is_file():
-        os.environ.setdefault(_variable, str(_program))
+# The worker programs that `make worker-NAME` builds stand beside the package; HALTERE_WORKER_NAME names each.
+for _program in sorted(Path(__file__).parent.glob("haltere-worker-*")):
+    os.environ.setdefault(_program.name.upper().replace("-", "_"), str(_program))
 
 
 class ScenarioProblem(Exception):

@@ -119,6 +119,20 @@ def test_lines_have_the_means_and_intervals_of_the_tables_to_scale(results: Resu
                 assert dot.y_ends == (None if found.exact else pytest.approx((found.low, found.high)))
 
 
+def test_ratios_compare_within_replications(results: Results) -> None:
+    sides = {"factor": "transport", "of": "quic", "to": "tcp"}
+    figure = figures.ratio(results, metric="completion_time", x="rate", where={"loss": "2%"}, **sides).figure
+    level, *dots = of(figure, Line)[:1] + of(figure, Dot)
+    assert [y for _, y in level.points] == [1.0, 1.0] and figure.panels[0].y.log
+    for dot, rate in zip(dots, ("1Mbit/s", "5Mbit/s", "50Mbit/s"), strict=True):
+        quic, tcp = (seconds(results, loss="2%", rate=rate, transport=one) for one in ("quic", "tcp"))
+        expected = mean([math.log(one / other) for one, other in zip(quic, tcp, strict=True)])
+        assert math.log(dot.y) == pytest.approx(expected.value)
+        assert [math.log(end) for end in dot.y_ends] == pytest.approx([expected.low, expected.high])
+    with pytest.raises(InputError, match=r"no completed pair of runs(.|\n)*quic and tcp"):
+        figures.ratio(results, metric="completion_time", x="rate", where={"transport": "quic"}, **sides)
+
+
 def test_an_interval_over_unnamed_factors_is_taken_over_replications(results: Results) -> None:
     dots = of(figures.line(results, metric="completion_time", x="loss").figure, Dot)
     by_replication = [

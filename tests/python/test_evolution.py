@@ -21,7 +21,8 @@ import lakes
 from conftest import ROOT, Haltere
 from haltere.claims import Outcome, load
 from haltere.claims.comparison import MissingDataError
-from haltere.evolution import Options, measure
+from haltere.errors import InputError
+from haltere.evolution import Options, PathsStudy, measure
 from haltere.evolution.figures import every, figures
 from haltere.evolution.study import figures_of
 from haltere.figures.on_screen import svgs
@@ -32,6 +33,7 @@ from haltere.paths.periods import Evolution, Period, compare
 from haltere.paths.routes import CORRELATIONS, by_draw, change, estimate, spearman_of
 from haltere.paths.tallies import Tallies
 from haltere.report.evolution import as_data, cautions, findings
+from haltere.results import load as load_results
 from haltere.stats import difference
 
 STUDY = ROOT / "studies" / "internet-paths"
@@ -426,3 +428,47 @@ def test_the_delay_of_long_paths_is_flat_or_not() -> None:
     assert outcome(0, 1) is Outcome.CONTRADICTED
     short = evolution(period("a", table=routes().filter(pl.col("hops") < 20)), period("b", table=routes()))
     assert "more than 20 hops" in claims.flat_beyond_20_hops.verdict(short).reason
+
+
+def test_the_shipped_study_runs_on_its_fixture(tmp_path: Path, haltere: Haltere) -> None:
+    done = haltere("run", "internet-paths", "--replications", "2")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "internet-paths"
+    assert "4 partial views of internet-paths" in done.stdout
+    assert "Evolution of end-to-end paths" in haltere("list").stdout
+    said = haltere("report", str(folder))
+    assert said.returncode == 0, said.stderr
+    verdicts = (folder / "verdicts.md").read_text()
+    assert all(f"\n| {number}. " in verdicts for number in range(1, 8)) and "*broken*" not in verdicts
+    page = (folder / "report.html").read_text()
+    assert "Cardozo" in page and 'id="figure-map-second"' in page and "stated of the second period" in page
+    assert load_results(folder).runs["period"].to_list() == [0, 0, 1, 1]
+    assert pl.read_parquet(folder / "paths.parquet")["k"].max() == 10
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "says"),
+    [
+        ('2011 = "2011*.warts.gz"', '2011 = "2012*.warts.gz"', "or files of traceroutes"),
+        ("destinations = 100", "destinatons = 100", "right: destinations"),
+        ('2011 = "2011*.warts.gz"\n', "", "are not two"),
+        ("destinations = 100", "destinations = 0", "greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_study_of_paths_is_refused_with_its_line(tmp_path: Path, wrong: str, right: str, says: str) -> None:
+    for file in STUDY.glob("*.*"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    text = (STUDY / "study.toml").read_text()
+    assert wrong in text
+    (tmp_path / "study.toml").write_text(text.replace(wrong, right))
+    with pytest.raises(InputError, match=r"study\.toml:[0-9]+") as raised:
+        PathsStudy.load(tmp_path)
+    assert says in str(raised.value)
+
+
+def test_what_is_of_scenarios_alone_is_refused_for_a_study_of_paths(haltere: Haltere) -> None:
+    done = haltere("run", "internet-paths", "--fidelity", "linux")
+    assert done.returncode == 2 and "--fidelity" in done.stderr
+    for command_line in (("when", "internet-paths"), ("design", "internet-paths"), ("why", "internet-paths")):
+        done = haltere(*command_line)
+        assert done.returncode == 2 and "is of measured paths" in done.stderr, command_line

@@ -17,7 +17,8 @@ from scipy import stats as reference
 
 import lakes
 from haltere.errors import InputError
-from haltere.paths import engine, evolution, generate, ingest, tallies
+from haltere.evolution import measuring
+from haltere.paths import engine, generate, ingest, tallies
 from haltere.paths.engine import Dask
 from haltere.paths.lake import SCHEMA, Lake, Selection
 from haltere.paths.periods import Mix, Period, compare, superiority
@@ -231,14 +232,14 @@ def test_a_file_and_its_packed_copy_are_the_same_traces(tmp_path: Path) -> None:
 def test_groups_keep_periods_and_regions_apart(tmp_path: Path) -> None:
     first, second = ({f"probe {i}" for i in range(a, a + 900)} for a in (0, 300))
     regions = {f"probe {i}": "EU" if i % 2 else "NA" for i in range(1200)}
-    groups = evolution._groups([first, second], [regions, regions])
+    groups = measuring._groups([first, second], [regions, regions])
     assert set(groups) == first | second
     assert len(set(groups.values())) <= tallies.MAX_GROUPS
     for group in set(groups.values()):
         members = {name for name, of in groups.items() if of == group}
         assert len({regions[name] for name in members}) == 1
         assert len({(name in first, name in second) for name in members}) == 1
-    assert evolution._groups([{"a"}, {"b"}], [{}, {}]) == {}
+    assert measuring._groups([{"a"}, {"b"}], [{}, {}]) == {}
 
 
 def test_repeats_count_as_clean_if_wanted(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@
 use crate::counters::{LinkCounters, Stages};
 use crate::cx::Cx;
 use crate::link::Link;
-use crate::medium::CellCounters;
+use crate::medium::MediumCounters;
 use crate::occupancy::Held;
 use crate::packet::{FlowKey, Packet};
 use crate::time::Time;
@@ -108,7 +108,7 @@ pub trait Element<B>: Send {
     }
 
     /// What happened on a shared medium, if it is one.
-    fn cell(&self) -> Option<CellCounters> {
+    fn medium(&self) -> Option<MediumCounters> {
         None
     }
 
@@ -176,6 +176,22 @@ impl<B> From<Link<B>> for AnyElement<B> {
     }
 }
 
+impl<B: Clone + Send + 'static> AnyElement<B> {
+    fn any(&self) -> &dyn Element<B> {
+        match self {
+            AnyElement::Link(link) => link,
+            AnyElement::Other(element) => element.as_ref(),
+        }
+    }
+
+    fn any_mut(&mut self) -> &mut dyn Element<B> {
+        match self {
+            AnyElement::Link(link) => link,
+            AnyElement::Other(element) => element.as_mut(),
+        }
+    }
+}
+
 impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
     #[inline(always)]
     fn offer(&mut self, port: Port, packet: Packet<B>, cx: &mut Cx<'_>) {
@@ -219,59 +235,31 @@ impl<B: Clone + Send + 'static> Element<B> for AnyElement<B> {
             AnyElement::Other(element) => element.room(port),
         }
     }
-    #[inline]
     fn admission(&self) -> Admission {
-        match self {
-            AnyElement::Link(_) => Admission::Taken,
-            AnyElement::Other(element) => element.admission(),
-        }
-    }
-    fn stages(&self) -> Option<Stages> {
-        match self {
-            AnyElement::Link(_) => None,
-            AnyElement::Other(element) => element.stages(),
-        }
+        self.any().admission()
     }
     fn counters(&self) -> LinkCounters {
-        match self {
-            AnyElement::Link(link) => link.counters(),
-            AnyElement::Other(element) => element.counters(),
-        }
-    }
-    fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
-        match self {
-            AnyElement::Link(link) => Element::held(link, until, cx),
-            AnyElement::Other(element) => element.held(until, cx),
-        }
+        self.any().counters()
     }
     fn counters_at(&self, port: Port) -> LinkCounters {
-        match self {
-            AnyElement::Link(link) => link.counters(),
-            AnyElement::Other(element) => element.counters_at(port),
-        }
+        self.any().counters_at(port)
+    }
+    fn medium(&self) -> Option<MediumCounters> {
+        self.any().medium()
+    }
+    fn stages(&self) -> Option<Stages> {
+        self.any().stages()
+    }
+    fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
+        self.any_mut().held(until, cx)
     }
     fn held_at(&mut self, port: Port, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
-        match self {
-            AnyElement::Link(link) => Element::held(link, until, cx),
-            AnyElement::Other(element) => element.held_at(port, until, cx),
-        }
-    }
-    fn cell(&self) -> Option<CellCounters> {
-        match self {
-            AnyElement::Link(_) => None,
-            AnyElement::Other(element) => element.cell(),
-        }
+        self.any_mut().held_at(port, until, cx)
     }
     fn inside(&self) -> u64 {
-        match self {
-            AnyElement::Link(link) => link.inside(),
-            AnyElement::Other(element) => element.inside(),
-        }
+        self.any().inside()
     }
     fn conserves(&self) -> bool {
-        match self {
-            AnyElement::Link(link) => link.conserves(),
-            AnyElement::Other(element) => element.conserves(),
-        }
+        self.any().conserves()
     }
 }

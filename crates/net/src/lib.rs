@@ -28,6 +28,7 @@ pub mod topology;
 pub mod trace;
 pub mod units;
 pub mod varying;
+pub mod wifi;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};
 pub use incident::Incident;

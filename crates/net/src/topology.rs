@@ -1,7 +1,6 @@
 //! Nodes, links between them, and shortest-path routes.
 
 use crate::link::LinkConfig;
-use crate::medium::CellConfig;
 use crate::packet::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -53,14 +52,12 @@ pub struct Interface {
     pub link: Option<u32>,
 }
 
-/// A medium that several links share.
+/// Links that share a [`Medium`](crate::medium::Medium).
 #[derive(Clone, Debug)]
-pub struct Medium {
-    /// Its name in results.
+pub struct Shared {
+    /// The medium's name in results.
     pub name: String,
-    /// What it is.
-    pub config: CellConfig,
-    /// The link of each station, by number, `down` from the access point.
+    /// The links by number, `down` from the node that they have in common.
     pub links: Vec<u32>,
 }
 
@@ -75,7 +72,7 @@ pub struct Topology {
     interfaces: Vec<Interface>,
     /// The addresses of each node. The first one is the node's main address.
     addresses: Vec<Vec<Address>>,
-    media: Vec<Medium>,
+    media: Vec<Shared>,
 }
 
 impl Topology {
@@ -129,8 +126,8 @@ impl Topology {
     }
 
     /// Lets links share a medium.
-    pub fn share(&mut self, medium: Medium) {
-        self.media.push(medium);
+    pub fn share(&mut self, links: Shared) {
+        self.media.push(links);
     }
 
     /// How many network elements there are: one for each link direction that is by itself, and one for each medium.
@@ -140,7 +137,7 @@ impl Topology {
     }
 
     /// The media that links share.
-    pub fn media(&self) -> &[Medium] {
+    pub fn media(&self) -> &[Shared] {
         &self.media
     }
 

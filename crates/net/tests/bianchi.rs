@@ -13,9 +13,10 @@
 
 use haltere_net::element::{Element, Port};
 use haltere_net::link::LinkConfig;
-use haltere_net::medium::{Cell, CellConfig, CellCounters, Channel, Entry, Metres, Parameters, Rule, Standard};
+use haltere_net::medium::{Entry, MediumCounters};
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
+use haltere_net::wifi::{Cell, CellConfig, Channel, Metres, Parameters, Rule, Standard};
 use haltere_net::{ComponentId, Cx, Packet, Span, Time};
 
 /// 8184 bits.
@@ -81,20 +82,20 @@ fn fhss(setup: &Setup) -> CellConfig {
         parameters: vec![access; if rule == Rule::Dcf { 1 } else { 4 }],
         retries: None,
         extended_space: after == After::Eifs,
-        radio: haltere_net::medium::Radio { power_dbm: 30.0, ..haltere_net::medium::Radio::of(Standard::Fhss) },
+        radio: haltere_net::wifi::Radio { power_dbm: 30.0, ..haltere_net::wifi::Radio::of(Standard::Fhss) },
         ..CellConfig::new(Channel::of(Standard::Fhss), vec![DISTANCE; stations as usize])
     }
 }
 
 /// Runs saturated stations and returns the share of the time in which payload was delivered, the cell's counters and the
 /// times of arrival.
-fn saturate(setup: &Setup, time: Span) -> (f64, CellCounters, Vec<Time>) {
+fn saturate(setup: &Setup, time: Span) -> (f64, MediumCounters, Vec<Time>) {
     let (counters, arrivals) = drive(&fhss(setup), PAYLOAD, setup.seed, time);
     (arrivals.len() as f64 * 8184e-6 / time.as_secs_f64(), counters, arrivals)
 }
 
 /// Drives a cell in which two or three packets of this length always wait at each station.
-fn drive(config: &CellConfig, len: u32, seed: u64, time: Span) -> (CellCounters, Vec<Time>) {
+fn drive(config: &CellConfig, len: u32, seed: u64, time: Span) -> (MediumCounters, Vec<Time>) {
     let stations = config.stations.len() as u32;
     let link = LinkConfig { queue: Limit::Packets(1000).into(), ..LinkConfig::default() };
     let entries: Vec<Entry<'_>> = (0..stations as usize)
@@ -112,7 +113,7 @@ fn drive(config: &CellConfig, len: u32, seed: u64, time: Span) -> (CellCounters,
         let now = cell.next_wake();
         if now > Time::ZERO + time {
             assert!(cell.conserves());
-            return (cell.cell().unwrap(), arrivals);
+            return (cell.medium().unwrap(), arrivals);
         }
         // A station whose frame arrives gets another packet: two or three always wait.
         while let Some((at, packet)) = cell.poll(now, &mut context(now)) {
@@ -219,7 +220,7 @@ fn throughput_is_what_ns_3_expects_of_its_cells() {
         for (stations, expected) in [5usize, 20, 50].into_iter().zip(expected) {
             // The distance at which this is the fastest modulation.
             let config = |metres| CellConfig::new(Channel::of(standard), vec![Metres(metres); stations]);
-            let phy = haltere_net::medium::Phy::new(Channel::of(standard));
+            let phy = haltere_net::wifi::Phy::new(Channel::of(standard));
             let rate = |metres: f64| config(metres).radio.modulation(&phy, Metres(metres)).map(|m| m.rate.as_bps());
             let metres = (1..200).map(f64::from).find(|&m| rate(m) == Ok(mbps * 1_000_000)).unwrap();
             let config = CellConfig { retries: None, ..config(metres) };

@@ -4,11 +4,10 @@ use haltere_net::counters::LinkCounters;
 use haltere_net::element::{Element, Port};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
-use haltere_net::medium::{
-    Aggregation, Cell, CellConfig, CellCounters, Channel, Entry, Metres, Parameters, Rule, Standard,
-};
+use haltere_net::medium::{Entry, MediumCounters};
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
+use haltere_net::wifi::{Aggregation, Cell, CellConfig, Channel, Metres, Parameters, Rule, Standard};
 use haltere_net::{Address, ComponentId, Cx, FlowKey, Packet, Span, Time};
 use proptest::prelude::*;
 
@@ -45,7 +44,7 @@ fn cell(config: &CellConfig, link: &LinkConfig) -> Cell<u32> {
 struct Seen {
     packets: Vec<(Time, u32)>,
     counters: LinkCounters,
-    medium: CellCounters,
+    medium: MediumCounters,
     waited: (u128, u128),
 }
 
@@ -102,7 +101,7 @@ fn seen(mut cell: Cell<u32>, packets: Vec<(Time, u32)>) -> Seen {
     assert_eq!((cell.inside(), cell.next_wake()), (0, Time::NEVER));
     let end = Time::from_nanos(1 << 50);
     let held = cell.held(end, &mut Cx::new(end, ComponentId(0))).unwrap().queue;
-    let (counters, medium) = (cell.counters(), cell.cell().unwrap());
+    let (counters, medium) = (cell.counters(), cell.medium().unwrap());
     Seen { packets, counters, medium, waited: (held.packet_ns, held.byte_ns) }
 }
 
@@ -307,5 +306,5 @@ fn what_is_wrong_is_refused_with_its_field() {
     assert_eq!(field(CellConfig { aggregation: Some(Aggregation { frames: 2, bytes: 3000 }), ..a() }), "aggregation");
     let cw = Parameters { cw_min: 14, ..a().parameters[0] };
     assert_eq!(field(CellConfig { parameters: vec![cw], ..a() }), "cw_min");
-    assert!(Span::from_micros(34) == haltere_net::medium::Phy::new(Channel::of(Standard::A)).difs());
+    assert!(Span::from_micros(34) == haltere_net::wifi::Phy::new(Channel::of(Standard::A)).difs());
 }

@@ -11,21 +11,20 @@ mod paths;
 #[cfg(all(feature = "peers", target_os = "linux"))]
 mod peers;
 mod place;
+mod scenario;
 
 use haltere_net::queue::{Discipline, Parameter};
 use haltere_net::trace::RateTrace;
 use haltere_sim::contender::{BUNDLES, Bundle, Contender, SETTINGS, Setting, Transport, catalogue as mechanisms};
-use haltere_sim::network::describe;
-use haltere_sim::scenario::{LinkSpec, Measured, Preset};
+use haltere_sim::scenario::{Link, Measured, Preset};
 use haltere_sim::stack::{Entry, catalogue};
-use haltere_sim::{Fidelity, Files, Pcap, Scenario, ScenarioError as Wrong};
+use haltere_sim::{Fidelity, ScenarioError as Wrong};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::scheduler::Scheduler;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 create_exception!(haltere._core, ScenarioError, PyValueError, "A scenario that cannot be run: (message, path).");
 
@@ -45,31 +44,6 @@ fn fidelity(name: &str) -> PyResult<Fidelity> {
     })
 }
 
-/// Raises `ScenarioError` if the scenario is wrong, or if one of its contenders cannot run at this fidelity of the
-/// simulator; the other fidelities are checked in Python.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, fidelity = "model"))]
-fn validate(scenario_json: &str, fidelity: &str) -> PyResult<()> {
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    Fidelity::named(fidelity).map_or(Ok(()), |f| haltere_sim::check_at(f, &scenario)).map_err(refuse)
-}
-
-/// The scenario's network in one run with all defaults filled in, as JSON: what a rig builds.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, seed = 0, replication = 0))]
-fn network(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    to_json(&describe(&scenario, seed, replication).map_err(refuse)?)
-}
-
-/// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of
-/// byte n // 8.
-#[pyfunction]
-fn losses(scenario_json: &str, seed: u64, replication: u64, direction: usize, packets: usize) -> PyResult<Vec<u8>> {
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    haltere_sim::network::losses(&scenario, seed, replication, direction, packets).map_err(refuse)
-}
-
 /// How long after a multiple of 2.048 s of its hosts' count of ticks a run begins, ns.
 #[pyfunction]
 fn clock_phase(seed: u64, replication: u64) -> u64 {
@@ -84,13 +58,6 @@ fn probe_result(seen_json: &str) -> PyResult<String> {
     to_json(&haltere_sim::result::ProbeResult::from(seen))
 }
 
-/// The work of the MQTT clients of each flow in a run, as JSON (`haltere_sim::network::MqttClients`).
-#[pyfunction]
-fn mqtt_clients(scenario_json: &str, seed: u64, replication: u64) -> PyResult<String> {
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    to_json(&haltere_sim::network::mqtt_clients(&scenario, seed, replication).map_err(refuse)?)
-}
-
 /// Returns what results hold of a flow's messages, as JSON, from what clients saw (`haltere_sim::result::SeenMessages`).
 #[pyfunction]
 fn messages_result(seen_json: &str) -> PyResult<String> {
@@ -99,47 +66,11 @@ fn messages_result(seen_json: &str) -> PyResult<String> {
     to_json(&haltere_sim::result::MessagesResult::from(seen))
 }
 
-/// Runs one scenario at a fidelity of the simulator and returns its `RunResult` as JSON; the interpreter is free
-/// meanwhile.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model"))]
-fn run(py: Python<'_>, scenario_json: &str, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
-    let at = self::fidelity(fidelity)?;
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let result = py.detach(|| haltere_sim::run_at(at, &scenario, seed, replication)).map_err(refuse)?;
-    to_json(&result)
-}
-
-/// Runs one scenario and returns its result and every change of every metric as JSON; writes qlog files and captures of
-/// links (all if none is named) into the folders that are given. `shadows` are congestion controls in the shadow of each
-/// flow's.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new()))]
-#[allow(clippy::too_many_arguments)]
-fn trace(
-    py: Python<'_>,
-    scenario_json: &str,
-    seed: u64,
-    replication: u64,
-    fidelity: &str,
-    qlog: Option<PathBuf>,
-    pcap: Option<PathBuf>,
-    links: Vec<String>,
-    shadows: Vec<String>,
-) -> PyResult<String> {
-    let at = self::fidelity(fidelity)?;
-    let scenario = Scenario::from_json(scenario_json).map_err(refuse)?;
-    let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }), shadows };
-    let result = py.detach(|| haltere_sim::trace_at(at, &scenario, seed, replication, &files)).map_err(refuse)?;
-    to_json(&result)
-}
-
 /// The table `topology` of a scenario that is drawn from measured paths, as JSON: `{"paths", "quantile" (from 0
 /// to 1, null for random), "kind"}`.
 #[pyfunction]
 fn measured_topology(topology_json: &str) -> PyResult<String> {
-    let measured = Measured::from_json(topology_json).map_err(refuse)?;
-    to_json(&json!({ "paths": measured.paths, "quantile": measured.quantile, "kind": measured.kind }))
+    to_json(&Measured::from_json(topology_json).map_err(refuse)?)
 }
 
 /// The first number, uniform in [0, 1), of the random stream called `name`.
@@ -151,9 +82,8 @@ fn uniform(seed: u64, replication: u64, name: &str) -> f64 {
 /// Both directions of a link, given as a table like a scenario's `topology.link`, as JSON.
 #[pyfunction]
 fn link_config(link_json: &str) -> PyResult<String> {
-    let (down, up) =
-        LinkSpec::from_json(link_json).and_then(|spec| haltere_sim::network::link(&spec)).map_err(refuse)?;
-    to_json(&json!({ "down": down, "up": up }))
+    let link = Link::from_json(link_json).map_err(refuse)?;
+    to_json(&json!({ "down": link.down, "up": link.up }))
 }
 
 /// The milliseconds of a mahimahi trace file, as JSON. An error's path is the number of the line.
@@ -177,7 +107,7 @@ fn capture(py: Python<'_>, file: &[u8]) -> PyResult<String> {
 /// The JSON Schema of a scenario.
 #[pyfunction]
 fn scenario_schema() -> PyResult<String> {
-    to_json(&schemars::schema_for!(Scenario))
+    to_json(&haltere_sim::scenario::schema())
 }
 
 /// Line and column (both from 1) of the value at `path` in a TOML text, or of its nearest parent.
@@ -282,15 +212,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     link::add(module)?;
     paths::add(module)?;
-    module.add_function(wrap_pyfunction!(validate, module)?)?;
-    module.add_function(wrap_pyfunction!(network, module)?)?;
-    module.add_function(wrap_pyfunction!(losses, module)?)?;
+    scenario::add(module)?;
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(probe_result, module)?)?;
-    module.add_function(wrap_pyfunction!(mqtt_clients, module)?)?;
     module.add_function(wrap_pyfunction!(messages_result, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(trace, module)?)?;
     module.add_function(wrap_pyfunction!(measured_topology, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;
     module.add_function(wrap_pyfunction!(link_config, module)?)?;

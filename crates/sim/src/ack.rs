@@ -21,18 +21,14 @@ pub(crate) const MIN_ACK_DELAY: Span = Span::from_millis(1);
 #[serde(deny_unknown_fields)]
 pub struct AckSpec {
     /// Packets (QUIC) or full segments (TCP) for each acknowledgement (default 2).
-    #[serde(default)]
     pub every: Option<u32>,
     /// The longest delay of an acknowledgement (default 25ms for QUIC, 200ms for TCP).
-    #[serde(default)]
     pub max_delay: Option<Quantity<Span>>,
     /// QUIC: both ends use the acknowledgement-frequency extension, and the sender asks for four acknowledgements per
     /// round trip (default false).
-    #[serde(default)]
     pub frequency: Option<bool>,
     /// TCP: acknowledgements are sent at once at the start, after disorder, to advertise a larger window, and after a
     /// pushed segment was read (default true).
-    #[serde(default)]
     pub quick: Option<bool>,
 }
 

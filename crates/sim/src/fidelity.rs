@@ -1,6 +1,8 @@
 //! The fidelities of the simulator, and how each runs a contender.
 
 use crate::contender::{Contender, Switch, Transport};
+#[cfg(feature = "stacks")]
+use haltere_net::registry::Registry;
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
@@ -63,16 +65,10 @@ impl Contender {
     pub fn at(&self, fidelity: Fidelity) -> Result<Subject, String> {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
-            (Transport::Quic, Fidelity::Stack, None) => self.in_stack("quinn"),
-            (Transport::Mpquic, Fidelity::Stack, None) => self.in_stack("noq"),
-            (Transport::Quic | Transport::Mpquic, Fidelity::Stack, Some(name)) if name != "model" => {
+            (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)
             }
-            (
-                Transport::Quic | Transport::Mpquic,
-                Fidelity::Model,
-                Some(name @ ("quinn" | "noq" | "quiche" | "tquic")),
-            ) => {
+            (Transport::Quic | Transport::Mpquic, Fidelity::Model, Some(name)) if is_stack(name) => {
                 let (transport, _) = self.transport.describe();
                 let program =
                     if self.transport == Transport::Quic { " (or \"linux\", where it runs as a program)" } else { "" };
@@ -99,18 +95,23 @@ impl Contender {
     }
 
     #[cfg(not(feature = "stacks"))]
-    fn in_stack(&self, name: &str) -> Result<Subject, String> {
+    fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
+        let name = name.unwrap_or("every production stack");
         Err(format!("{name} was left out of this build: build with the feature \"stacks\", or write quic@model/…"))
     }
 
     #[cfg(feature = "stacks")]
-    fn in_stack(&self, name: &str) -> Result<Subject, String> {
-        use haltere_stacks::{Cipher, Congestion, Stack, Windows};
-        let stack = Stack::named(name).ok_or_else(|| {
-            let known: Vec<_> = Stack::ALL.iter().chain(&Stack::WORKERS).map(|s| s.describe().0).collect();
-            let known = known.join(", ");
-            format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
-        })?;
+    fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
+        use haltere_stacks::{Cipher, Congestion, NOQ, QUINN, Stack, Windows};
+        let stack = match (name, self.transport) {
+            (None, Transport::Mpquic) => NOQ,
+            (None, _) => QUINN,
+            (Some(name), _) => Stack::named(name).ok_or_else(|| {
+                let known = Registry::<haltere_stacks::Implementation>::default().names();
+                format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
+            })?,
+        };
+        let name = stack.name();
         let scheduler = self.scheduler_of(stack)?;
         let congestion = if self.has(Switch::Haltere) {
             let ours = self.algorithm()?;
@@ -125,8 +126,8 @@ impl Contender {
             Congestion::Own(stack.congestion(&self.congestion).map_err(|e| e.to_string())?)
         };
         let known = |s: &Switch| match s {
-            Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => Stack::ALL.contains(&stack),
-            Switch::Retry | Switch::VersionNegotiation => Stack::ALL.contains(&stack),
+            Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => stack.inside,
+            Switch::Retry | Switch::VersionNegotiation => stack.inside,
             Switch::StockBuffers => true,
             Switch::Tls12 | Switch::FastOpen | Switch::EarlyData => false,
         };
@@ -150,16 +151,28 @@ impl Contender {
         }
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
         let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
-        haltere_stacks::ready(stack).map_err(|e| e.to_string())?;
+        stack.ready().map_err(|e| e.to_string())?;
         Ok(Subject::Stack { stack, congestion, cipher, windows, scheduler })
     }
+}
+
+/// Whether a production stack of this build has this name.
+#[cfg(feature = "stacks")]
+fn is_stack(name: &str) -> bool {
+    haltere_stacks::Stack::named(name).is_some()
+}
+
+/// Whether a production stack of this build has this name: there are none.
+#[cfg(not(feature = "stacks"))]
+fn is_stack(_: &str) -> bool {
+    false
 }
 
 #[cfg(feature = "stacks")]
 impl Contender {
     /// The scheduler of several paths in a stack. Not every stack has what the contender wants.
     fn scheduler_of(&self, stack: haltere_stacks::Stack) -> Result<Option<&'static str>, String> {
-        let (name, schedulers) = (stack.describe().0, stack.schedulers());
+        let (name, schedulers) = (stack.name(), stack.schedulers);
         if self.transport != Transport::Mpquic {
             return Ok(None);
         }
@@ -192,7 +205,8 @@ mod tests {
     #[test]
     fn a_production_stack_is_no_model() {
         let said = at("quic@quinn/cubic", Fidelity::Model).unwrap_err();
-        assert!(said.contains("fidelity \"stack\""), "{said}");
+        let remedy = if cfg!(feature = "stacks") { "fidelity \"stack\"" } else { "quic/cubic" };
+        assert!(said.contains(remedy), "{said}");
         let said = at("quic/cubic+nullcipher", Fidelity::Model).unwrap_err();
         assert!(said.contains("\"nullcipher\" is for production stacks"), "{said}");
         assert_eq!(at("tcp/cubic", Fidelity::Stack), Ok(Subject::Model(cc::CUBIC)));
@@ -202,13 +216,13 @@ mod tests {
     #[test]
     #[cfg(feature = "stacks")]
     fn a_contender_without_implementation_is_quinn_among_stacks() {
-        use haltere_stacks::{Congestion, Stack};
+        use haltere_stacks::{Congestion, NOQ};
         let stack = |text| match at(text, Fidelity::Stack) {
             Ok(Subject::Stack { stack, congestion, .. }) => (stack, congestion),
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!(stack("quic/cubic"), stack("quic@quinn/cubic"));
-        assert_eq!(stack("quic@noq/newreno").0, Stack::Noq);
+        assert_eq!(stack("quic@noq/newreno").0, NOQ);
         assert_eq!(stack("quic@noq/bbr+haltere").1, Congestion::Ours(cc::BBR, None, RenoFriendly::default()));
         assert_eq!(stack("mpquic/cubic"), stack("quic@noq/cubic"));
         assert_eq!(stack("mpquic/cubic+priority"), stack("mpquic@noq/cubic"));
@@ -218,7 +232,7 @@ mod tests {
     #[test]
     #[cfg(all(feature = "stacks", not(feature = "worker")))]
     fn a_stack_in_a_worker_program_needs_one() {
-        for (name, remedy) in [("quiche", "`make worker`"), ("tquic", "`make worker-tquic`")] {
+        for (name, remedy) in [("quiche", "`make worker-quiche`"), ("tquic", "`make worker-tquic`")] {
             let said = at(&format!("quic@{name}/cubic"), Fidelity::Stack).unwrap_err();
             assert!(said.contains(remedy), "{said}");
         }

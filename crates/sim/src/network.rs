@@ -10,14 +10,15 @@ pub use mqtt::{MqttClients, mqtt_clients};
 use crate::capture::Capture;
 use crate::contender::Contender;
 use crate::scenario::{
-    self, CellSpec, Kind, LinkSpec, ProbeKind, Quantity, RateSpec, Renewed, Scenario, ScenarioError, Side,
+    self, Beside, Cell, Link, Pattern, Place, ProbeKind, Renewed, Scenario, ScenarioError, Side, Station,
 };
 use crate::world::{Change, Move};
-use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
+use haltere_net::medium::Medium;
 use haltere_net::rng::{Stream, Streams};
-use haltere_net::topology::{Edge, Medium, NodeId, Router, Topology};
-use haltere_net::{Address, PathId, Rate, Span, Time};
+use haltere_net::topology::{Edge, NodeId, Router, Shared, Topology};
+use haltere_net::{Address, PathId, Span, Time};
+use haltere_transport::Body;
 use haltere_transport::datagram::HEADERS;
 use haltere_transport::path::AddressChange;
 use std::collections::BTreeSet;
@@ -25,13 +26,16 @@ use std::collections::BTreeSet;
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
 /// count.
 const MAX_HOPS: usize = 255;
-/// The rate of wired links that a scenario says nothing of.
-const WIRED: Rate = Rate::from_bps(1_000_000_000);
+
+/// Media, each with the path of its fields in the scenario.
+pub type Media = Vec<(String, Box<dyn Medium<Body>>)>;
 
 /// A scenario's network.
 pub struct Network {
     /// Nodes and links.
     pub topology: Topology,
+    /// The media that links share, in the topology's order.
+    pub media: Media,
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowPath>,
     /// The hosts of each probe, in the scenario's order.
@@ -112,70 +116,68 @@ impl FlowPath {
 
 /// The network of a scenario in the run with these random streams.
 pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, ScenarioError> {
-    let topology = topology(scenario)?;
+    let (topology, media) = topology(scenario);
     let mut router = Router::new();
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for (i, flow) in scenario.flows.iter().enumerate() {
         let path = format!("flows[{i}]");
-        let contender = flow.contender.clone();
-        let mut names = ends(scenario, flow.pair, &flow.server, &flow.client);
-        if flow.direction == scenario::Way::Up {
-            names = (names.1, names.0);
-        }
-        let (server, client, mut ways) = ways(&topology, &mut router, &path, &names)?;
+        let Place { server, client, .. } = &flow.place;
+        // The client of messages publishes them, and asks its broker for nothing.
+        let reversed = flow.mqtt().is_none() && flow.way() == scenario::Way::Up;
+        let ends: (&str, &str) = if reversed { (client, server) } else { (server, client) };
+        let (server, client, mut ways) = ways(&topology, &mut router, &path, ends)?;
         // The paths of a multipath topology are those of its hosts, in this order.
-        for (way, spec) in ways.iter_mut().zip(scenario.topology.paths.iter().flatten()) {
-            way.backup = spec.backup == Some(true);
+        if let scenario::Topology::Multipath { paths } = &scenario.topology {
+            for (way, path) in ways.iter_mut().zip(paths) {
+                way.backup = path.backup;
+            }
         }
         let moves = moves(flow, ways.len(), &path)?;
-        if let Some(first) = flow.first_path {
-            put_first(first, &mut ways, &path)?;
-        }
-        let delivery = match &flow.mqtt {
+        put_first(flow.first_path, &mut ways, &path)?;
+        let delivery = match flow.mqtt() {
             None => None,
             Some(mqtt) => {
-                let names = (mqtt.subscriber_broker(&names.0).to_string(), mqtt.subscriber.clone());
-                let (broker, subscriber, ways) =
-                    self::ways(&topology, &mut router, &format!("{path}.mqtt.subscriber"), &names)?;
+                let path = format!("{path}.mqtt.subscriber");
+                let ends = (mqtt.subscriber_broker.as_str(), mqtt.subscriber.as_str());
+                let (broker, subscriber, ways) = self::ways(&topology, &mut router, &path, ends)?;
                 Some(DeliveryPath { broker, subscriber, ways })
             }
         };
-        let begin = flow.start.or(flow.mqtt.as_ref().map(|_| Quantity(scenario::PUBLISHERS_START)));
-        let start = start((begin, flow.start_spread), &streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender, server, client, ways, moves, start, delivery });
+        let start = start(flow.start, flow.spread, &streams.named(&format!("flow {i}/start")));
+        flows.push(FlowPath { contender: flow.contender.clone(), server, client, ways, moves, start, delivery });
     }
+    let mut beside = |what: &str, i: usize, beside: &Beside| {
+        let Place { server, client, .. } = &beside.place;
+        let found = ways(&topology, &mut router, &format!("{what}s[{i}]"), (server, client))?;
+        let start = start(beside.start, beside.spread, &streams.named(&format!("{what} {i}/start")));
+        Ok(Between { start, ..between(&found, beside.from) })
+    };
     let mut probes = Vec::with_capacity(scenario.probes.len());
     for (i, probe) in scenario.probes.iter().enumerate() {
-        let path = format!("probes[{i}]");
-        let names = ends(scenario, probe.pair, &probe.server, &probe.client);
-        let between = between(&ways(&topology, &mut router, &path, &names)?, probe.from());
-        let start = start((probe.start, probe.start_spread), &streams.named(&format!("probe {i}/start")));
+        let between = beside("probe", i, &probe.beside)?;
         if probe.kind != ProbeKind::Tcp {
-            fits(probe.payload(), between.mtu, &format!("{path}.size"))?;
+            fits(probe.payload, between.mtu, &format!("probes[{i}].size"))?;
         }
-        probes.push(Between { start, ..between });
+        probes.push(between);
     }
     let mut loads = Vec::with_capacity(scenario.loads.len());
     for (i, load) in scenario.loads.iter().enumerate() {
-        let path = format!("loads[{i}]");
-        let names = ends(scenario, load.pair, &load.server, &load.client);
-        let between = between(&ways(&topology, &mut router, &path, &names)?, load.from());
-        let start = start((load.start, load.start_spread), &streams.named(&format!("load {i}/start")));
-        match &load.capture {
-            Some(capture) => longest(capture, between.mtu, &path)?,
-            None => fits(load.payload(), between.mtu, &format!("{path}.size"))?,
+        let between = beside("load", i, &load.beside)?;
+        match &load.pattern {
+            Pattern::Replay { capture, .. } => longest(capture, between.mtu, &format!("loads[{i}]"))?,
+            pattern => fits(pattern.payload(), between.mtu, &format!("loads[{i}].size"))?,
         }
-        loads.push(Between { start, ..between });
+        loads.push(between);
     }
     let mut bridges = Vec::new();
     for (i, broker) in scenario.brokers.iter().enumerate() {
         for (k, bridge) in broker.bridges.iter().enumerate() {
-            let names = (bridge.to.clone(), broker.node.clone());
-            let found = ways(&topology, &mut router, &format!("brokers[{i}].bridges[{k}].to"), &names)?;
+            let ends = (bridge.to.as_str(), broker.node.as_str());
+            let found = ways(&topology, &mut router, &format!("brokers[{i}].bridges[{k}].to"), ends)?;
             bridges.push(between(&found, Side::Client));
         }
     }
-    Ok(Network { topology, flows, probes, loads, bridges })
+    Ok(Network { topology, media, flows, probes, loads, bridges })
 }
 
 /// The nodes of two hosts, server and client, and the paths between them.
@@ -183,7 +185,7 @@ fn ways(
     topology: &Topology,
     router: &mut Router,
     path: &str,
-    (server, client): &(String, String),
+    (server, client): (&str, &str),
 ) -> Result<(NodeId, NodeId, Vec<Way>), ScenarioError> {
     let unreachable = || ScenarioError {
         path: path.to_string(),
@@ -212,7 +214,7 @@ fn ways(
 
 /// The changes of the addresses of a flow's client, with paths by their place once the first one is put first.
 fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, ScenarioError> {
-    let first = flow.first_path.unwrap_or(0);
+    let first = flow.first_path;
     let place = |number: u32, field: &str, k: usize| {
         if number as usize >= paths {
             let message = match paths {
@@ -228,13 +230,13 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
         Ok(PathId(u8::try_from(place).unwrap_or(u8::MAX)))
     };
     let mut moves = Vec::new();
-    for (k, migrate) in flow.migrate.iter().flatten().enumerate() {
+    for (k, migrate) in flow.migrate.iter().enumerate() {
         moves.push(Move {
             at: Time::ZERO + migrate.at.0,
             change: Change::Migration(place(migrate.path, "migrate", k)?),
         });
     }
-    for (k, rebind) in flow.rebind.iter().flatten().enumerate() {
+    for (k, rebind) in flow.rebind.iter().enumerate() {
         let of = rebind.path.map(|number| place(number, "rebind", k)).transpose()?;
         let change = match rebind.new {
             Renewed::Port => AddressChange::Port,
@@ -295,11 +297,10 @@ fn fits(payload: u32, mtu: u32, path: &str) -> Result<(), ScenarioError> {
     Err(ScenarioError { path: path.to_string(), message })
 }
 
-fn start((start, spread): (Option<Quantity<Span>>, Option<Quantity<Span>>), stream: &Stream) -> Time {
-    let spread = spread.map_or(0, |q| q.0.as_nanos());
+fn start(start: Span, spread: Span, stream: &Stream) -> Time {
     // Without a spread start no random number is drawn.
-    let late = if spread > 0 { stream.clone().below(spread) } else { 0 };
-    Time::ZERO + start.map_or(Span::ZERO, |q| q.0) + Span::from_nanos(late)
+    let late = if spread.is_zero() { 0 } else { stream.clone().below(spread.as_nanos()) };
+    Time::ZERO + start + Span::from_nanos(late)
 }
 
 /// The name of the random streams of a link direction.
@@ -316,7 +317,7 @@ pub fn losses(
     direction: usize,
     packets: usize,
 ) -> Result<Vec<u8>, ScenarioError> {
-    let topology = topology(scenario)?;
+    let (topology, _) = topology(scenario);
     let edge = topology.edges().get(direction).ok_or_else(|| ScenarioError {
         path: "topology".into(),
         message: format!("there are {} link directions, not {}", topology.edges().len(), direction + 1),
@@ -330,111 +331,81 @@ pub fn losses(
     Ok(bits)
 }
 
-/// The names of the server and client nodes of a pair, or those named.
-fn ends(scenario: &Scenario, pair: Option<u32>, server: &Option<String>, client: &Option<String>) -> (String, String) {
-    match scenario.topology.kind {
-        Kind::PointToPoint | Kind::Multipath => ("server".into(), "client".into()),
-        Kind::Dumbbell => {
-            let pair = pair.unwrap_or(0);
-            (format!("server {pair}"), format!("client {pair}"))
-        }
-        Kind::Cell => {
-            let station = scenario.topology.cell.as_ref().map(|cell| cell.station(pair.unwrap_or(0) as usize));
-            ("server".into(), station.unwrap_or_default())
-        }
-        Kind::Graph => (server.clone().unwrap_or_default(), client.clone().unwrap_or_default()),
-    }
-}
-
-fn topology(scenario: &Scenario) -> Result<Topology, ScenarioError> {
-    let spec = &scenario.topology;
+fn topology(scenario: &Scenario) -> (Topology, Media) {
+    use scenario::Topology::{Cell, Dumbbell, Graph, Multipath, PointToPoint};
     let mut net = Topology::new();
-    match spec.kind {
-        Kind::PointToPoint => {
-            let (server, client) = (net.node("server"), net.node("client"));
-            let (down, up) = link_configs(&spec.link.clone().unwrap_or_default(), "topology.link", Span::ZERO)?;
-            net.join("link", server, client, down, up);
+    let join = |net: &mut Topology, name: &str, ends: (&str, &str), link: &Link| {
+        let (from, to) = (net.node(ends.0), net.node(ends.1));
+        (net.join(name, from, to, link.down.clone(), link.up.clone()), [from, to])
+    };
+    match &scenario.topology {
+        PointToPoint { link } => {
+            join(&mut net, "link", ("server", "client"), link);
         }
-        Kind::Dumbbell => {
-            let default = LinkSpec { rate: Some(RateSpec::Constant(WIRED)), ..LinkSpec::default() };
-            let access = spec.access.clone().unwrap_or(default);
-            let (near, far) = (net.node("router 1"), net.node("router 2"));
-            let (access_down, access_up) = link_configs(&access, "topology.access", Span::ZERO)?;
-            // Each path crosses two access links.
-            let outside = (access_down.delay + access_up.delay) * 2;
-            let bottleneck = spec.bottleneck.clone().unwrap_or_default();
-            let (down, up) = link_configs(&bottleneck, "topology.bottleneck", outside)?;
-            net.join("bottleneck", near, far, down, up);
-            for pair in 0..spec.pairs.unwrap_or(1) {
-                let (server, client) = (net.node(&format!("server {pair}")), net.node(&format!("client {pair}")));
-                net.join(&format!("server access {pair}"), server, near, access_down.clone(), access_up.clone());
-                net.join(&format!("client access {pair}"), far, client, access_down.clone(), access_up.clone());
+        Dumbbell { pairs, bottleneck, access } => {
+            join(&mut net, "bottleneck", ("router 1", "router 2"), bottleneck);
+            for pair in 0..*pairs {
+                let (server, client) = (format!("server {pair}"), format!("client {pair}"));
+                // The nodes of a pair are numbered before its links.
+                for node in [&server, &client] {
+                    net.node(node);
+                }
+                join(&mut net, &format!("server access {pair}"), (&server, "router 1"), access);
+                join(&mut net, &format!("client access {pair}"), ("router 2", &client), access);
             }
         }
-        Kind::Cell => {
-            let default = LinkSpec { rate: Some(RateSpec::Constant(WIRED)), ..LinkSpec::default() };
-            let cell = spec.cell.clone().unwrap_or_default();
-            let (server, access_point) = (net.node("server"), net.node(cell.access_point()));
-            let wired = spec.link.as_ref().unwrap_or(&default);
-            let (down, up) = link_configs(wired, "topology.link", Span::ZERO)?;
-            net.join("link", server, access_point, down, up);
+        Cell { link, cell } => {
+            join(&mut net, "link", ("server", &cell.access_point), link);
         }
-        Kind::Multipath => {
-            let (server, client) = (net.node("server"), net.node("client"));
-            for (k, path) in spec.paths.iter().flatten().enumerate() {
-                let (down, up) = link_configs(path, &format!("topology.paths[{k}]"), Span::ZERO)?;
-                let link = net.join(&format!("path {k}"), server, client, down, up);
-                net.interface(server, link);
-                net.interface(client, link);
+        Multipath { paths } => {
+            for (k, path) in paths.iter().enumerate() {
+                let (link, ends) = join(&mut net, &format!("path {k}"), ("server", "client"), &path.link);
+                for node in ends {
+                    net.interface(node, link);
+                }
             }
         }
-        Kind::Graph => {
-            for link in spec.links.iter().flatten() {
-                let (from, to) = (net.node(&link.from), net.node(&link.to));
-                let (down, up) = link_configs(&link.link, "topology.links", Span::ZERO)?;
-                net.join(&link.name(), from, to, down, up);
+        Graph { links, .. } => {
+            for one in links {
+                join(&mut net, &one.name, (&one.from, &one.to), &one.link);
             }
         }
     }
-    for (path, cell) in spec.all_cells() {
-        add_cell(&mut net, spec, cell, &path)?;
+    let mut media = Media::new();
+    for (path, cell) in scenario.topology.all_cells() {
+        add_cell(&mut net, &scenario.topology, cell);
+        media.push((path, Box::new(cell.config.clone())));
     }
-    if spec.kind == Kind::Graph {
+    if let Graph { .. } = scenario.topology {
         give_addresses(&mut net, scenario);
     }
-    Ok(net)
+    (net, media)
 }
 
 /// Adds a cell: a link from its access point to each station, which share a medium.
-fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &CellSpec, path: &str) -> Result<(), ScenarioError> {
-    let config = cell.config(path)?;
-    let access_point = net.node(cell.access_point());
-    let links = cell.links(&config, path)?.into_iter().enumerate().map(|(k, directions)| {
-        let (mut down, mut up) = directions;
-        for config in [&mut down, &mut up] {
-            let scale = config.scale(config.delay * 2);
-            config.queue.resolve(&scale);
-        }
-        let name = cell.station(k);
-        let station = net.node(&name);
-        net.join(&spec.station_link(cell, &name), access_point, station, down, up)
+fn add_cell(net: &mut Topology, spec: &scenario::Topology, cell: &Cell) {
+    let access_point = net.node(&cell.access_point);
+    let links = cell.stations.iter().map(|Station { node, down, up }| {
+        let station = net.node(node);
+        net.join(&spec.station_link(cell, node), access_point, station, down.clone(), up.clone())
     });
     let links = links.collect();
-    net.share(Medium { name: cell.name().to_string(), config, links });
-    Ok(())
+    net.share(Shared { name: cell.name.clone(), links });
 }
 
 /// Gives the hosts of flows that use several paths an address on each of their links, and clients that move from one path to
 /// another. Other nodes have one address.
-fn give_addresses<'a>(net: &mut Topology, scenario: &'a Scenario) {
-    let several = scenario.flows.iter().filter(|flow| flow.contender.transport.is_multipath());
-    let ends = |flow: &'a scenario::Flow| {
-        let mqtt = flow.mqtt.as_ref();
-        let delivery = mqtt.map(|mqtt| [Some(&mqtt.subscriber), mqtt.subscriber_broker.as_ref()]);
-        [flow.server.as_ref(), flow.client.as_ref()].into_iter().chain(delivery.into_iter().flatten())
-    };
-    let movers = scenario.flows.iter().filter(|flow| flow.migrate.is_some()).filter_map(|flow| flow.client.as_ref());
-    let hosts: BTreeSet<&String> = several.flat_map(ends).flatten().chain(movers).collect();
+fn give_addresses(net: &mut Topology, scenario: &Scenario) {
+    let mut hosts: BTreeSet<&str> = BTreeSet::new();
+    for flow in &scenario.flows {
+        if flow.contender.transport.is_multipath() {
+            hosts.extend([&*flow.place.server, &*flow.place.client]);
+            hosts.extend(flow.mqtt().into_iter().flat_map(|m| [m.subscriber.as_str(), &m.subscriber_broker]));
+        }
+        if !flow.migrate.is_empty() {
+            hosts.insert(&flow.place.client);
+        }
+    }
     for host in hosts {
         let node = net.node(host);
         let links = (0..).zip(net.edges().chunks(2)).filter(|(_, ends)| ends[0].from == node || ends[0].to == node);
@@ -445,28 +416,4 @@ fn give_addresses<'a>(net: &mut Topology, scenario: &'a Scenario) {
             }
         }
     }
-}
-
-/// Both directions, `down` and `up`, of a single link with all defaults filled in.
-///
-/// # Errors
-/// If a field is wrong, with its path.
-pub fn link(spec: &LinkSpec) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
-    if spec.strip_options.is_some() {
-        let message = "only the simulator has middleboxes: leave it out".to_string();
-        return Err(ScenarioError { path: "strip_options".into(), message });
-    }
-    link_configs(spec, "", Span::ZERO)
-}
-
-/// Both directions of a link. `outside` is the base RTT of a path beyond this link, for queues given in BDPs.
-fn link_configs(spec: &LinkSpec, path: &str, outside: Span) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
-    let (mut down, mut up) = spec.configs(path)?;
-    let furthest = |config: &LinkConfig| config.delay + config.orbit.map_or(Span::ZERO, |orbit| orbit.longest());
-    let rtt = furthest(&down) + furthest(&up) + outside;
-    for config in [&mut down, &mut up] {
-        let scale = config.scale(rtt);
-        config.queue.resolve(&scale);
-    }
-    Ok((down, up))
 }

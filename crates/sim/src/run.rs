@@ -6,12 +6,11 @@ use crate::recorder::{Files, Recorded, Recorder};
 use crate::result::{
     Baseline, DensityResult, RunResult, ScheduleResult, SeriesResult, ShadowResult, TraceResult, shadow_series,
 };
-use crate::scenario::{Quantity, Scenario, ScenarioError};
+use crate::scenario::{Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
 
-const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 /// How often a recorded run notes what each flow has received.
 const NOTED: Span = Span::from_millis(100);
 
@@ -129,8 +128,8 @@ fn drive(
     // Flows, probes and loads that end by themselves are waited for. A flow that does not lets the run go on until the time is
     // over; a probe or load that does not accompanies the others.
     let flows = run.flows.iter().map(|flow| (flow.ends, flow.spec.total().is_some()));
-    let probes = run.probes.iter().map(|probe| (probe.ends, probe.spec.ends()));
-    let loads = run.loads.iter().map(|load| (load.ends, load.spec.ends()));
+    let probes = run.probes.iter().map(|probe| (probe.ends, probe.spec.beside.ends()));
+    let loads = run.loads.iter().map(|load| (load.ends, load.spec.beside.ends()));
     let may_end = flows.clone().all(|(_, will_end)| will_end);
     let mut awaited = vec![false; run.world.processes().len()];
     for (ends, _) in flows.chain(probes).chain(loads).filter(|(_, will_end)| *will_end) {
@@ -147,13 +146,12 @@ fn drive(
         }
         open == 0 && may_end
     };
-    let span = |q: Quantity<Span>| Time::ZERO + q.0;
-    let end = scenario.duration.or(scenario.time_limit).map_or(Time::ZERO + DEFAULT_TIME_LIMIT, span);
+    let end = Time::ZERO + scenario.end();
     let held = vec![None; run.world.topology().edges().len()];
     let mut baseline = Baseline { from: Time::ZERO, bytes: vec![(0, 0); run.flows.len()], held };
     let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); run.flows.len()] } else { Vec::new() };
     let mut outcome = Ok(false);
-    if let Some(from) = scenario.measure_from.map(span) {
+    if let Some(from) = scenario.measure_from().map(|from| Time::ZERO + from) {
         outcome = go(&mut run, from, &mut noted, &mut done);
         for (flow, bytes) in baseline.bytes.iter_mut().enumerate() {
             *bytes = (received(&run, flow), run.receiver(flow).received_wire_bytes);
@@ -163,7 +161,7 @@ fn drive(
     if outcome == Ok(false) {
         outcome = go(&mut run, end, &mut noted, &mut done);
     }
-    let measured = scenario.duration.map(|d| d.0.saturating_sub(scenario.measure_from.map_or(Span::ZERO, |m| m.0)));
+    let measured = scenario.duration.map(|d| d.whole.saturating_sub(d.measure_from.unwrap_or(Span::ZERO)));
     let result = run.result(outcome, &baseline, measured);
     Ok((result, run, noted))
 }

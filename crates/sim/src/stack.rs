@@ -19,7 +19,7 @@ pub struct Entry {
     /// The version that was built in.
     pub version: &'static str,
     /// Its own congestion controls.
-    pub congestion: Vec<&'static str>,
+    pub congestion: &'static [&'static str],
     /// The schedulers of its multipath QUIC, the default first; empty if it has one path.
     pub schedulers: &'static [&'static str],
     /// The congestion controls that are refused, each with the reason.
@@ -32,15 +32,15 @@ pub fn catalogue() -> Vec<Entry> {
     return Vec::new();
     #[cfg(feature = "stacks")]
     haltere_stacks::Stack::ALL
-        .into_iter()
-        .chain(haltere_stacks::Stack::WORKERS.into_iter().filter(|stack| haltere_stacks::ready(*stack).is_ok()))
+        .iter()
+        .filter(|stack| stack.ready().is_ok())
         .map(|stack| Entry {
-            name: format!("quic@{}", stack.describe().0),
-            summary: stack.describe().1,
-            version: stack.version(),
-            congestion: stack.own().iter().map(|own| own.name()).collect(),
-            schedulers: stack.schedulers(),
-            refused: stack.refused(),
+            name: format!("quic@{}", stack.name()),
+            summary: stack.description.summary,
+            version: stack.version,
+            congestion: stack.own,
+            schedulers: stack.schedulers,
+            refused: stack.refused,
         })
         .collect()
 }

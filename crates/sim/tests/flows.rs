@@ -14,7 +14,7 @@ fn dumbbell(pairs: u32, flows: Value) -> Result<Scenario, String> {
 fn a_flow_for_pairs_is_one_flow_for_each_of_them() {
     let flow = |pairs: &str, contender: &str| json!({ "contender": contender, "size": "1kB", "pairs": pairs });
     let scenario = dumbbell(5, json!([flow("even", "tcp/cubic"), flow("odd", "quic/cubic")])).unwrap();
-    let found: Vec<(u32, &str)> = scenario.flows.iter().map(|f| (f.pair.unwrap(), f.contender.as_str())).collect();
+    let found: Vec<(u32, &str)> = scenario.flows.iter().map(|f| (f.place.pair, f.contender.as_str())).collect();
     let expected = [(0, "tcp/cubic"), (2, "tcp/cubic"), (4, "tcp/cubic"), (1, "quic/cubic"), (3, "quic/cubic")];
     assert_eq!(found, expected);
     assert_eq!(dumbbell(7, json!([flow("all", "tcp/bbr")])).unwrap().flows.len(), 7);

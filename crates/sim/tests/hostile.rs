@@ -4,9 +4,9 @@
 mod common;
 
 use common::generator::case;
-use haltere_net::Bytes;
+use haltere_net::Span;
 use haltere_net::rng::{Stream, Streams};
-use haltere_sim::scenario::Quantity;
+use haltere_sim::scenario::{Duration, Task, Topology};
 use haltere_sim::{Scenario, run};
 use serde_json::{Value, json};
 
@@ -97,16 +97,23 @@ fn garble(text: &str, random: &mut Stream) -> String {
 /// Runs an accepted scenario, reduced to the time that a test has.
 fn try_to_run(text: &str) -> bool {
     let Ok(mut scenario) = Scenario::from_json(text) else { return false };
-    let second = Quantity(haltere_net::Span::from_secs(1));
+    let second = Span::from_secs(1);
     scenario.time_limit = Some(second);
-    scenario.duration = scenario.duration.map(|d| if d.0 < second.0 { d } else { second });
-    scenario.measure_from = scenario.measure_from.filter(|m| scenario.duration.is_some_and(|d| m.0 < d.0));
+    scenario.duration = scenario.duration.map(|duration| {
+        let whole = duration.whole.min(second);
+        Duration { whole, measure_from: duration.measure_from.filter(|from| *from < whole) }
+    });
     scenario.flows.truncate(50);
-    scenario.topology.pairs = scenario.topology.pairs.map(|p| p.min(1000));
+    if let Topology::Dumbbell { pairs, .. } = &mut scenario.topology {
+        *pairs = (*pairs).min(1000);
+    }
     for flow in &mut scenario.flows {
-        let size = flow.size.map_or(20_000, |s| s.0.0.min(20_000));
-        flow.size = Some(Quantity(Bytes(size)));
-        flow.pair = flow.pair.map(|p| p.min(scenario.topology.pairs.unwrap_or(1) - 1));
+        if let Task::Object { size, .. } = &mut flow.task {
+            *size = Some(size.unwrap_or(20_000).min(20_000));
+        }
+        if let Topology::Dumbbell { pairs, .. } = &scenario.topology {
+            flow.place = scenario.topology.pair(flow.place.pair.min(pairs - 1)).unwrap();
+        }
     }
     if let Ok(result) = run(&scenario, 1, 0) {
         let error = result.error.unwrap_or_default();

@@ -5,13 +5,12 @@ use haltere_net::link::LinkConfig;
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::varying::{Between, InOutage, Outages, Period, Profile};
 use haltere_net::{Rate, Span};
-use haltere_sim::network::link;
-use haltere_sim::scenario::LinkSpec;
+use haltere_sim::scenario::Link;
 use serde_json::{Value, json};
 
 fn configs(spec: Value) -> Result<(LinkConfig, LinkConfig), String> {
-    let spec = LinkSpec::from_json(&spec.to_string()).map_err(|e| format!("{}: {}", e.path, e.message))?;
-    link(&spec).map_err(|e| format!("{}: {}", e.path, e.message))
+    let link = Link::from_json(&spec.to_string()).map_err(|e| format!("{}: {}", e.path, e.message))?;
+    Ok((link.down, link.up))
 }
 
 fn down(spec: Value) -> LinkConfig {

@@ -3,8 +3,7 @@
 mod common;
 
 use common::{result, scenario};
-use haltere_sim::network::link;
-use haltere_sim::scenario::{LinkSpec, Preset};
+use haltere_sim::scenario::{Link, Preset};
 use haltere_sim::{RunResult, Scenario, run};
 use serde_json::{Value, json};
 
@@ -119,7 +118,7 @@ fn every_preset_carries_every_transport() {
 /// Fields beside a preset replace its values, also where the preset has one for each direction.
 #[test]
 fn fields_beside_a_preset_go_before_it() {
-    let configs = |spec: Value| link(&LinkSpec::from_json(&spec.to_string()).unwrap()).unwrap();
+    let configs = |spec: Value| Link::from_json(&spec.to_string()).map(|link| (link.down, link.up)).unwrap();
     let (down, up) = configs(json!({ "preset": "4g", "rate": "10Mbit/s", "up": { "cellular": { "tti": "2ms" } } }));
     assert_eq!([&down, &up].map(|config| config.rate.unwrap().as_bps()), [10_000_000; 2]);
     assert_eq!(down.cellular.unwrap().block_error, 0.1);

@@ -9,7 +9,7 @@ mod ends;
 use cpu_time::ThreadTime;
 use ends::{link, pair};
 use haltere_net::Span;
-use haltere_stacks::{Cipher, Congestion, Own, Stack};
+use haltere_stacks::{Cipher, Congestion, QUINN, Stack};
 use haltere_transport::cc::{Algorithm, RenoFriendly};
 
 #[expect(clippy::disallowed_methods, reason = "it measures the machine")]
@@ -17,12 +17,12 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let word = |i: usize, or: &'static str| words.get(i).map_or(or, String::as_str);
     let number = |i, or| word(i, or).parse::<u64>().unwrap_or(1);
-    let stack = Stack::named(word(0, "quinn")).unwrap_or(Stack::Quinn);
+    let stack = Stack::named(word(0, "quinn")).unwrap_or(QUINN);
     let cipher = if word(1, "tls") == "null" { Cipher::Null } else { Cipher::Tls };
     let (megabytes, mbits) = (number(2, "20"), number(3, "50"));
     let congestion = match Algorithm::named(word(4, "")) {
         Some(ours) => Congestion::Ours(ours, None, RenoFriendly::default()),
-        None => Congestion::Own(Own::Cubic),
+        None => Congestion::Own("cubic"),
     };
     let wire = link(mbits, Span::from_millis(10), mbits * 2500);
     for _ in 0..5 {

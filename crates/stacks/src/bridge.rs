@@ -24,7 +24,7 @@ use crate::meter::Meter;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span, Time};
 use haltere_transport::cc::{
-    self, Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
+    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
     SlowStart, Trigger,
 };
 use haltere_transport::path::{PathState, PathView};

@@ -6,8 +6,8 @@
 use crate::addresses::AddressPair;
 use crate::config::{Config, Error};
 use crate::handles::Handles;
-use crate::make::endpoint;
 use crate::memory::Memory;
+use crate::stack::endpoint;
 use haltere_net::rng::Stream;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::quic::Session;
@@ -37,7 +37,7 @@ pub fn earlier_connection(config: &Config, streams: [Stream; 2], at: Time) -> Re
     if earlier.run(at) {
         Ok(memory)
     } else {
-        Err(Error::new(format!("two ends of {} made no connection beforehand", config.stack.describe().0)))
+        Err(Error::new(format!("two ends of {} made no connection beforehand", config.stack.name())))
     }
 }
 

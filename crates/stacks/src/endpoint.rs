@@ -2,7 +2,9 @@
 
 use crate::addresses::Addresses;
 use crate::clock::{Calendar, Clock};
+use crate::config::{Config, Error};
 use crate::connection::{Arrival, ReadProgress, StackConnection, StackEvent};
+use crate::handles::Handles;
 use crate::meter::Meter;
 use crate::secrets::Secrets;
 use haltere_net::{Cx, Ecn, Metric, Packet, PathId, Span, Time};
@@ -84,6 +86,17 @@ pub(crate) struct Parts<M> {
     pub ordered: bool,
     /// Whether streams may be opened before the handshake is over.
     pub early_data: bool,
+}
+
+/// The endpoint around the connection that an adapter makes.
+pub(crate) fn around<M: StackConnection + 'static>(
+    config: Config,
+    handles: Handles,
+    parts: fn(Config, Handles) -> Result<Parts<M>, Error>,
+) -> Result<Box<dyn Endpoint>, Error> {
+    let secrets = handles.secrets.clone();
+    let addresses = Addresses::new(config.addresses.clone()).map_err(Error::new)?;
+    Ok(Box::new(StackEndpoint::new(parts(config, handles)?, addresses, secrets)))
 }
 
 impl<M: StackConnection> StackEndpoint<M> {

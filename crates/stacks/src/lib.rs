@@ -19,8 +19,8 @@
 //! 4. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack;
 //!    [`mod@endpoint`]
 //! 5. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
-//! 6. the adapters [`quinn`], [`noq`], [`remote`]
-//! 7. `make` an endpoint of any stack
+//! 6. `stack` what a stack is, and [`remote`]
+//! 7. the adapters [`quinn`], [`noq`], and the entries of those in worker programs
 //! 8. `earlier` the earlier connection itself
 
 mod addresses;
@@ -31,24 +31,34 @@ mod connection;
 mod earlier;
 mod endpoint;
 mod handles;
-mod make;
 mod memory;
 mod meter;
-mod noq;
 mod null;
-mod quinn;
 mod remote;
 mod secrets;
 mod seeds;
+mod stack;
 mod tls;
 mod worker;
 
 pub use addresses::AddressPair;
 pub use bridge::lacks;
-pub use config::{Cipher, Config, Congestion, Error, Own, Stack, Windows};
+pub use config::{Cipher, Config, Congestion, Error, Windows};
 pub use earlier::earlier_connection;
 pub use handles::{Handles, Sink};
-pub use make::{endpoint, ready};
 pub use memory::Memory;
 pub use secrets::Secrets;
+pub use stack::{Implementation, Stack, endpoint};
 pub use worker::Worker;
+
+haltere_net::built_in! {
+    Implementation: "QUIC stack";
+    /// quinn-proto.
+    QUINN = quinn,
+    /// noq-proto.
+    NOQ = noq,
+    /// quiche, in a worker program.
+    QUICHE = quiche,
+    /// tquic, in a worker program.
+    TQUIC = tquic,
+}

@@ -1,6 +1,8 @@
 //! noq-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with
 //! quinn (`quinn_family/`); here is what is its own.
 
+use crate::stack::Implementation;
+use haltere_net::registry::Description;
 use noq_proto as proto;
 
 /// Passes on which arguments a packet key's methods have beyond those of the other stack: the path.
@@ -55,7 +57,24 @@ macro_rules! controller_differences {
 #[expect(clippy::duplicate_mod, reason = "compiled once for each stack, against its own crate")]
 mod adapter;
 
-pub(crate) use adapter::parts;
+/// noq-proto.
+pub(crate) const ENTRY: Implementation = Implementation {
+    schedulers: &["priority"],
+    refused: &[(
+        "bbr3",
+        "draws random numbers of the operating system's for its probing times: runs could not be repeated",
+    )],
+    ..Implementation::new(
+        Description {
+            name: "noq",
+            summary: "noq-proto, unmodified: descends from quinn",
+            reference: "https://docs.rs/noq-proto",
+        },
+        "1.4.0",
+        &["cubic", "newreno"],
+        adapter::endpoint,
+    )
+};
 
 /// Where noq's interface is not quinn's.
 mod differences {

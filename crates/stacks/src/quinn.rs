@@ -1,6 +1,8 @@
 //! quinn-proto as a [`StackConnection`](crate::connection::StackConnection), through the adapter that it shares with
 //! noq (`quinn_family/`); here is what is its own.
 
+use crate::stack::Implementation;
+use haltere_net::registry::Description;
 use quinn_proto as proto;
 
 /// Passes on which arguments a packet key's methods have beyond those of the other stack: none.
@@ -21,7 +23,23 @@ macro_rules! controller_differences {
 #[path = "quinn_family/mod.rs"]
 mod adapter;
 
-pub(crate) use adapter::parts;
+/// quinn-proto.
+pub(crate) const ENTRY: Implementation = Implementation {
+    refused: &[(
+        "bbr",
+        "draws random numbers of the operating system's for its gain cycle: runs could not be repeated",
+    )],
+    ..Implementation::new(
+        Description {
+            name: "quinn",
+            summary: "quinn-proto, unmodified: the QUIC of the quinn crate",
+            reference: "https://docs.rs/quinn-proto",
+        },
+        "0.11.19",
+        &["cubic", "newreno"],
+        adapter::endpoint,
+    )
+};
 
 /// Where quinn's interface is not noq's.
 mod differences {

@@ -6,9 +6,9 @@
 
 use crate::addresses::AddressPair;
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Congestion, Error, Stack, Windows};
+use crate::config::{Cipher, Config, Congestion, Error, Windows};
 use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, violation};
-use crate::endpoint::Parts;
+use crate::endpoint::{Parts, around};
 use crate::handles::{Handles, Sink};
 use crate::meter::Meter;
 use crate::secrets::Secrets;
@@ -17,7 +17,7 @@ use crate::worker::protocol::{Answer, Blob, Command, Figures, NEVER, Notice, Out
 use haltere_net::{Ecn, PathId, Time};
 use haltere_transport::path::PathError;
 use haltere_transport::quic::Session;
-use haltere_transport::{CloseReason, Role};
+use haltere_transport::{CloseReason, Endpoint, Role};
 use std::collections::VecDeque;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ struct Received {
 /// An end that lives in a worker program.
 pub(crate) struct Remote {
     worker: Worker,
-    stack: Stack,
+    stack: &'static str,
     end: u32,
     addresses: Vec<AddressPair>,
     multipath: bool,
@@ -60,25 +60,29 @@ pub(crate) struct Remote {
     failed: bool,
 }
 
+/// One end of a connection.
+pub(crate) fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, Error> {
+    around(config, handles, parts)
+}
+
 /// Makes the endpoint's parts.
-pub(crate) fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
-    let setup = setup(&config, handles.stream.bits(), handles.qlog.is_some())?;
+fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
+    let setup = setup(&config, &mut handles)?;
     let paths = if config.multipath { config.addresses.len() } else { 1 };
-    let few = !config.multipath || !config.stack.schedulers().is_empty();
+    let (stack, few) = (config.stack.name(), !config.multipath || !config.stack.schedulers.is_empty());
     if config.addresses.len() != paths || !few {
-        let name = config.stack.describe().0;
-        return Err(Error::new(format!("{name} has one path here: give one pair of addresses, or write quic@noq/…")));
+        return Err(Error::new(format!("{stack} has one path here: give one pair of addresses, or write quic@noq/…")));
     }
-    let end = handles.worker.new_end(config.stack)?;
+    let end = handles.worker.new_end(stack)?;
     let turn = Turn { end, now: 0, commands: vec![Command::Make { setup }] };
-    let answer = handles.worker.turn(config.stack, &turn).map_err(Error::new)?;
+    let answer = handles.worker.turn(stack, &turn).map_err(Error::new)?;
     if !answer.refused.is_empty() {
         return Err(Error::new(answer.refused));
     }
     let (clock, meter) = (Clock::new(), Meter::new(paths, config.rtts));
     let connection = Remote {
         worker: handles.worker,
-        stack: config.stack,
+        stack,
         end,
         addresses: config.addresses,
         multipath: config.multipath,
@@ -197,8 +201,8 @@ impl Remote {
     }
 }
 
-fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
-    let name = config.stack.describe().0;
+fn setup(config: &Config, handles: &mut Handles) -> Result<Setup, Error> {
+    let name = config.stack.name();
     let Congestion::Own(own) = config.congestion else {
         let why = format!(
             "{name} takes no congestion control from outside: leave +haltere out, or write quic@quinn/…+haltere"
@@ -222,12 +226,12 @@ fn setup(config: &Config, seed: u64, qlog: bool) -> Result<Setup, Error> {
     Ok(Setup {
         stack: name.into(),
         server: config.role == Role::Server,
-        congestion: own.name().into(),
-        seed,
+        congestion: own.into(),
+        seed: handles.stream.bits(),
         max_udp_payload: config.max_udp_payload.max(1200),
         stream_window,
         connection_window,
-        qlog,
+        qlog: handles.qlog.is_some(),
         paths: if config.multipath { config.addresses.len() as u8 } else { 1 },
         scheduler: config.scheduler.filter(|_| config.multipath).unwrap_or_default().into(),
     })
@@ -358,9 +362,9 @@ impl StackConnection for Remote {
 
 #[cfg(all(test, feature = "worker", unix))]
 mod tests {
-    use crate::make::endpoint;
+    use crate::stack::endpoint;
     use crate::worker::worker_that;
-    use crate::{Config, Congestion, Handles, Own, Stack};
+    use crate::{Config, Congestion, Handles, QUICHE};
     use haltere_net::rng::Streams;
     use haltere_net::{ComponentId, Cx, Time};
     use haltere_transport::{CloseReason, Event, Role};
@@ -368,8 +372,8 @@ mod tests {
     #[test]
     fn a_worker_that_ends_in_the_middle_of_a_run_fails_the_connection() {
         let (_folder, worker) = worker_that("exit 3");
-        let (own, random) = (Congestion::Own(Own::Cubic), Streams::new(1, 0).named("client"));
-        let config = Config::new(Role::Client, Stack::Quiche, own);
+        let (own, random) = (Congestion::Own("cubic"), Streams::new(1, 0).named("client"));
+        let config = Config::new(Role::Client, QUICHE, own);
         let mut end = endpoint(config, Handles { worker, ..Handles::new(random) }).unwrap();
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         end.connect(&mut cx);

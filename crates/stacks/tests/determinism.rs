@@ -4,7 +4,7 @@ mod ends;
 
 use ends::{STACKS, controls, link, seeded};
 use haltere_net::Span;
-use haltere_stacks::{Cipher, Congestion, Own, Stack};
+use haltere_stacks::{Cipher, Congestion, QUINN, Stack};
 use haltere_transport::Body;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -43,7 +43,7 @@ fn times_and_lengths_repeat_under_tls_and_are_those_of_the_null_cipher() {
 #[test]
 fn every_byte_repeats_under_the_null_cipher_and_depends_on_the_seed() {
     for stack in STACKS {
-        let control = Congestion::Own(Own::Cubic);
+        let control = Congestion::Own("cubic");
         let first = run(stack, control, Cipher::Null, 1);
         assert_eq!(first, run(stack, control, Cipher::Null, 1), "{stack:?}");
         let other = run(stack, control, Cipher::Null, 2);
@@ -53,10 +53,9 @@ fn every_byte_repeats_under_the_null_cipher_and_depends_on_the_seed() {
 
 #[test]
 fn runs_in_two_threads_do_not_mix() {
-    let alone = run(Stack::Quinn, Congestion::Own(Own::Cubic), Cipher::Null, 3);
-    let threads: Vec<_> = (0..4)
-        .map(|_| std::thread::spawn(|| run(Stack::Quinn, Congestion::Own(Own::Cubic), Cipher::Null, 3)))
-        .collect();
+    let alone = run(QUINN, Congestion::Own("cubic"), Cipher::Null, 3);
+    let threads: Vec<_> =
+        (0..4).map(|_| std::thread::spawn(|| run(QUINN, Congestion::Own("cubic"), Cipher::Null, 3))).collect();
     for thread in threads {
         assert_eq!(thread.join().unwrap(), alone);
     }

@@ -8,13 +8,13 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Span, Time};
-use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, Own, Stack};
+use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, NOQ, QUINN, Stack};
 use haltere_transport::cc::{self, RenoFriendly};
 use haltere_transport::path::PathError;
 use haltere_transport::{Endpoint, Role};
 
 const ANSWER: u64 = 5_000_000;
-const OWN: Congestion = Congestion::Own(Own::Cubic);
+const OWN: Congestion = Congestion::Own("cubic");
 
 fn millis(ms: u64) -> Span {
     Span::from_millis(ms)
@@ -30,7 +30,7 @@ fn end(role: Role, stack: Stack, congestion: Congestion, cipher: Cipher, multipa
 
 /// Two ends of noq with two pipes of 10 Mbit/s, of 20 and of 60 ms a round trip.
 fn pair(congestion: Congestion, cipher: Cipher) -> Both {
-    let [client, server] = [Role::Client, Role::Server].map(|role| end(role, Stack::Noq, congestion, cipher, true, 1));
+    let [client, server] = [Role::Client, Role::Server].map(|role| end(role, NOQ, congestion, cipher, true, 1));
     let (first, second) = (link(10, millis(10), 50_000), link(10, millis(30), 75_000));
     let exchange = Exchange { streams: vec![(200, ANSWER)] };
     let mut pair = Pair::new(client, server, &first, &first, 1, exchange).and_path(&second, &second, 1);
@@ -64,7 +64,7 @@ fn shares(pair: &Both) -> [u64; 2] {
 fn both_paths_carry_data_with_every_kind_of_congestion_control() {
     let ours =
         [cc::CUBIC, cc::BBR3, cc::OLIA].map(|algorithm| Congestion::Ours(algorithm, None, RenoFriendly::default()));
-    for congestion in ours.into_iter().chain([OWN, Congestion::Own(Own::NewReno)]) {
+    for congestion in ours.into_iter().chain([OWN, Congestion::Own("newreno")]) {
         let mut pair = pair(congestion, Cipher::Null);
         finish(&mut pair);
         let (took, shares) = (seconds(&pair), shares(&pair));
@@ -79,7 +79,7 @@ fn coupled_algorithms_see_the_other_path() {
     let took = |algorithm| {
         let congestion = Congestion::Ours(algorithm, None, RenoFriendly::default());
         let [client, server] =
-            [Role::Client, Role::Server].map(|role| end(role, Stack::Noq, congestion, Cipher::Null, true, 1));
+            [Role::Client, Role::Server].map(|role| end(role, NOQ, congestion, Cipher::Null, true, 1));
         let lossy = LinkConfig { loss: LossModel::Uniform { p: 0.01 }, ..link(100, millis(10), 1_000_000) };
         let exchange = Exchange { streams: vec![(200, 4 * ANSWER)] };
         let mut pair = Pair::new(client, server, &lossy, &lossy, 1, exchange).and_path(&lossy, &lossy, 2);
@@ -141,7 +141,7 @@ fn an_abandoned_path_carries_no_more_data() {
 
 #[test]
 fn paths_that_cannot_be_are_refused_with_the_reason() {
-    let noq = |multipath| end(Role::Client, Stack::Noq, OWN, Cipher::Null, multipath, 1);
+    let noq = |multipath| end(Role::Client, NOQ, OWN, Cipher::Null, multipath, 1);
     let server = |stack, multipath| end(Role::Server, stack, OWN, Cipher::Null, multipath, 1);
     let wire = link(10, millis(10), 50_000);
     let add_to = |client: Dyn, server: Dyn, path: u8| {
@@ -152,11 +152,11 @@ fn paths_that_cannot_be_are_refused_with_the_reason() {
         (before, add(&mut pair, path))
     };
     let early = Err(PathError::NotNegotiated);
-    assert_eq!(add_to(noq(true), server(Stack::Noq, true), 1), (early, Ok(())));
-    assert_eq!(add_to(noq(true), server(Stack::Noq, false), 1), (early, early), "the peer allows one path");
-    assert_eq!(add_to(noq(true), server(Stack::Noq, true), 2).1, Err(PathError::TooMany));
-    let quinn = end(Role::Client, Stack::Quinn, OWN, Cipher::Null, false, 1);
-    assert_eq!(add_to(quinn, server(Stack::Quinn, false), 1).1, Err(PathError::SinglePath));
+    assert_eq!(add_to(noq(true), server(NOQ, true), 1), (early, Ok(())));
+    assert_eq!(add_to(noq(true), server(NOQ, false), 1), (early, early), "the peer allows one path");
+    assert_eq!(add_to(noq(true), server(NOQ, true), 2).1, Err(PathError::TooMany));
+    let quinn = end(Role::Client, QUINN, OWN, Cipher::Null, false, 1);
+    assert_eq!(add_to(quinn, server(QUINN, false), 1).1, Err(PathError::SinglePath));
 }
 
 #[test]
@@ -165,8 +165,7 @@ fn noq_loses_packets_of_other_paths_when_it_updates_keys() {
     // numbers of one path say nothing of those of another. What is in flight on another path is then dropped as damaged. When
     // this fails, the stack was mended: docs/stacks.md must say so.
     let damaged = |second: u64, seed: u64| {
-        let [client, server] =
-            [Role::Client, Role::Server].map(|role| end(role, Stack::Noq, OWN, Cipher::Tls, true, seed));
+        let [client, server] = [Role::Client, Role::Server].map(|role| end(role, NOQ, OWN, Cipher::Tls, true, seed));
         let (first, second) = (link(10, millis(10), 50_000), link(second, millis(30), 500_000));
         let exchange = Exchange { streams: vec![(200, ANSWER)] };
         let mut pair = Pair::new(client, server, &first, &first, 1, exchange).and_path(&second, &second, 1);

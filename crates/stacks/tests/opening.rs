@@ -10,7 +10,7 @@ use ends::{Both, Dyn, STACKS};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
-use haltere_stacks::{Cipher, Config, Congestion, Handles, Memory, Own, Stack};
+use haltere_stacks::{Cipher, Config, Congestion, Handles, Memory, NOQ, Stack};
 use haltere_transport::quic::Session;
 use haltere_transport::{CloseReason, Role};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ impl Variant {
     }
 
     fn config(self, role: Role) -> Config {
-        let mut config = Config::new(role, self.stack, Congestion::Own(Own::Cubic));
+        let mut config = Config::new(role, self.stack, Congestion::Own("cubic"));
         (config.cipher, config.session) = (self.cipher, self.session);
         (config.retry, config.unknown_version) = (self.retry, self.unknown_version);
         config
@@ -144,7 +144,7 @@ fn each_variant_takes_its_round_trips() {
         let asked = pair.server_log.streams[0].3.unwrap().since(Time::ZERO);
         let expected = DELAY * (2 * variant.round_trips() + 1);
         // noq paces a server's first flight, which is of several datagrams when it holds a certificate.
-        let paced = variant.stack == Stack::Noq && variant.session == Session::New;
+        let paced = variant.stack == NOQ && variant.session == Session::New;
         let most = if paced { expected + Span::from_millis(54) } else { expected };
         assert!(asked >= expected && asked <= most, "{variant:?}: {asked} for {expected}");
     }

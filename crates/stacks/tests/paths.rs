@@ -6,7 +6,7 @@ use ends::common::{Exchange, Pair};
 use ends::{Both, Dyn, STACKS, link};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
-use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, Own, Stack};
+use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, QUINN, Stack};
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
 
 const DELAY: Span = Span::from_millis(10);
@@ -21,7 +21,7 @@ fn end(role: Role, stack: Stack, cipher: Cipher) -> Box<dyn Endpoint> {
         Role::Server => second.local = first.local,
     }
     let addresses = vec![first, second];
-    let config = Config { cipher, addresses, ..Config::new(role, stack, Congestion::Own(Own::Cubic)) };
+    let config = Config { cipher, addresses, ..Config::new(role, stack, Congestion::Own("cubic")) };
     let name = if role == Role::Client { "client" } else { "server" };
     haltere_stacks::endpoint(config, Handles::new(Streams::new(1, 0).named(name))).unwrap()
 }
@@ -127,8 +127,7 @@ fn a_datagram_of_no_path_is_invalid() {
 
 #[test]
 fn addresses_that_make_no_path_are_refused() {
-    let config =
-        Config { addresses: Vec::new(), ..Config::new(Role::Client, Stack::Quinn, Congestion::Own(Own::Cubic)) };
+    let config = Config { addresses: Vec::new(), ..Config::new(Role::Client, QUINN, Congestion::Own("cubic")) };
     let refused = haltere_stacks::endpoint(config, Handles::new(Streams::new(1, 0).named("client"))).err();
     assert!(refused.is_some_and(|why| why.to_string().contains("at least one path")));
 }

@@ -7,7 +7,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::Limit;
 use haltere_net::{Rate, Span};
-use haltere_stacks::{Cipher, Congestion, Own};
+use haltere_stacks::{Cipher, Congestion};
 use haltere_transport::cc::{Algorithm, RenoFriendly};
 use haltere_transport::{CloseReason, Endpoint};
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn controls() -> impl Strategy<Value = Congestion> {
         Algorithm::ALL.iter().copied().filter(|a| haltere_stacks::lacks(*a).is_none()).collect::<Vec<_>>(),
     )
     .prop_map(|a| Congestion::Ours(a, None, RenoFriendly::default()));
-    prop_oneof![Just(Congestion::Own(Own::Cubic)), Just(Congestion::Own(Own::NewReno)), ours]
+    prop_oneof![Just(Congestion::Own("cubic")), Just(Congestion::Own("newreno")), ours]
 }
 
 proptest! {

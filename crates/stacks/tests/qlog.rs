@@ -5,7 +5,7 @@ mod ends;
 use ends::{Both, Dyn, STACKS, common::Exchange, common::Pair, link};
 use haltere_net::Span;
 use haltere_net::rng::Streams;
-use haltere_stacks::{Cipher, Config, Congestion, Handles, Own, Sink, Stack};
+use haltere_stacks::{Cipher, Config, Congestion, Handles, Sink, Stack};
 use haltere_transport::Role;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ impl Write for Kept {
 
 fn run(stack: Stack, kept: Option<&Kept>) -> Both {
     let end = |role, name| {
-        let mut config = Config::new(role, stack, Congestion::Own(Own::Cubic));
+        let mut config = Config::new(role, stack, Congestion::Own("cubic"));
         config.cipher = Cipher::Null;
         let mut handles = Handles::new(Streams::new(1, 0).named(name));
         handles.qlog = kept.filter(|_| role == Role::Server).map(|k| Sink::new(Box::new(k.clone())));

@@ -5,7 +5,7 @@ mod ends;
 use ends::{Dyn, STACKS, end};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, Span, Time};
-use haltere_stacks::{Cipher, Congestion, Own};
+use haltere_stacks::{Cipher, Congestion};
 use haltere_transport::{Body, Endpoint, Event, Role};
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ impl Wire {
 }
 
 fn wire(stack: haltere_stacks::Stack, cipher: Cipher) -> Wire {
-    let of = |role| end(role, stack, Congestion::Own(Own::Cubic), cipher, 5);
+    let of = |role| end(role, stack, Congestion::Own("cubic"), cipher, 5);
     let ends = [of(Role::Client), of(Role::Server)];
     Wire { ends, now: Time::ZERO, flying: BTreeMap::new(), count: 0, read: 0 }
 }
@@ -139,7 +139,7 @@ fn rubbish_of_all_lengths_does_no_harm() {
 #[test]
 fn what_is_no_datagram_of_a_stack_is_dropped_and_counted() {
     for stack in STACKS {
-        let mut server = end(Role::Server, stack, Congestion::Own(Own::Cubic), Cipher::Tls, 1);
+        let mut server = end(Role::Server, stack, Congestion::Own("cubic"), Cipher::Tls, 1);
         let packet = Packet::new(1228, Body::Quic(Box::default()));
         let mut cx = Cx::new(Time::ZERO, ComponentId(0));
         server.on_packet(packet.clone(), &mut cx);

@@ -4,7 +4,7 @@ mod ends;
 
 use ends::{STACKS, controls, link, pair};
 use haltere_net::Span;
-use haltere_stacks::{Cipher, Congestion, Own};
+use haltere_stacks::{Cipher, Congestion};
 use haltere_transport::cc;
 
 const DELAY: Span = Span::from_millis(10);
@@ -59,7 +59,7 @@ fn a_fast_long_path_is_filled_in_spite_of_flow_control() {
     // 1 Gbit/s x 100 ms is ten times the stacks' own stream window.
     let wire = link(1000, Span::from_millis(50), 12_500_000);
     for stack in STACKS {
-        let mut pair = pair(stack, Congestion::Own(Own::Cubic), Cipher::Tls, &wire, &wire, &[(100, 100_000_000)]);
+        let mut pair = pair(stack, Congestion::Own("cubic"), Cipher::Tls, &wire, &wire, &[(100, 100_000_000)]);
         assert!(pair.run(Span::from_secs(120)));
         pair.assert_complete();
         let done = pair.client_log.streams[0].3.unwrap().as_secs_f64();
@@ -72,7 +72,7 @@ fn what_was_counted_can_be_so() {
     for stack in STACKS {
         let (up, mut down) = (link(50, DELAY, 250_000), link(50, DELAY, 250_000));
         down.loss = haltere_net::loss::LossModel::Uniform { p: 0.01 };
-        let mut pair = pair(stack, Congestion::Own(Own::Cubic), Cipher::Tls, &up, &down, &[(100, 3_000_000)]);
+        let mut pair = pair(stack, Congestion::Own("cubic"), Cipher::Tls, &up, &down, &[(100, 3_000_000)]);
         assert!(pair.run(Span::from_secs(300)));
         pair.assert_complete();
         use haltere_transport::Endpoint;

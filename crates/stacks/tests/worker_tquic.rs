@@ -8,12 +8,12 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Span, Time};
-use haltere_stacks::{AddressPair, Config, Congestion, Handles, Own, Stack, Worker};
+use haltere_stacks::{AddressPair, Config, Congestion, Handles, TQUIC, Worker};
 use haltere_transport::path::PathError;
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-const OWN: [Own; 4] = [Own::Cubic, Own::Bbr, Own::Bbr3, Own::Copa];
+const OWN: [&str; 4] = ["cubic", "bbr", "bbr3", "copa"];
 const SCHEDULERS: [&str; 3] = ["lowest-rtt", "round-robin", "redundant"];
 
 fn millis(ms: u64) -> Span {
@@ -21,7 +21,13 @@ fn millis(ms: u64) -> Span {
 }
 
 /// Two ends with one path, or with two and a scheduler; the first wire takes the first path.
-fn pair(own: Own, scheduler: Option<&'static str>, wires: &[LinkConfig], of: &[(u64, u64)], seed: u64) -> Both {
+fn pair(
+    own: &'static str,
+    scheduler: Option<&'static str>,
+    wires: &[LinkConfig],
+    of: &[(u64, u64)],
+    seed: u64,
+) -> Both {
     let worker = Worker::default();
     let end = |role| {
         let name = if role == Role::Client { "client" } else { "server" };
@@ -30,7 +36,7 @@ fn pair(own: Own, scheduler: Option<&'static str>, wires: &[LinkConfig], of: &[(
             addresses: (0..wires.len()).map(|k| AddressPair::of_path(role, PathId(k as u8))).collect(),
             multipath: wires.len() > 1,
             scheduler,
-            ..Config::new(role, Stack::Tquic, Congestion::Own(own))
+            ..Config::new(role, TQUIC, Congestion::Own(own))
         };
         let handles = Handles { worker: worker.clone(), ..Handles::new(dice) };
         Dyn(haltere_stacks::endpoint(config, handles).unwrap())
@@ -77,7 +83,7 @@ fn a_megabyte_and_twenty_arrive_with_every_congestion_control() {
 fn every_scheduler_uses_both_paths() {
     let wires = [link(10, millis(10), 50_000), link(10, millis(30), 75_000)];
     for scheduler in SCHEDULERS {
-        let (took, pair) = finish(pair(Own::Cubic, Some(scheduler), &wires, &[(200, 5_000_000)], 1));
+        let (took, pair) = finish(pair("cubic", Some(scheduler), &wires, &[(200, 5_000_000)], 1));
         let shares = [pair.down.counters().delivered_bytes, pair.more[0][1].counters().delivered_bytes];
         assert!(shares.iter().all(|bytes| *bytes > 1_000_000), "{scheduler}: {shares:?}");
         // One path alone needs 4.1 s; what is sent twice needs as long.
@@ -89,7 +95,7 @@ fn every_scheduler_uses_both_paths() {
 }
 
 /// Two hashes over all datagrams of a run: of their times, paths and lengths, of their bytes; and how often ends were woken.
-fn hashes(own: Own, scheduler: &'static str, seed: u64) -> (u64, u64) {
+fn hashes(own: &'static str, scheduler: &'static str, seed: u64) -> (u64, u64) {
     let lossy = |delay| LinkConfig { loss: LossModel::Uniform { p: 0.01 }, ..link(20, millis(delay), 100_000) };
     let of = [(2_000, 400_000), (100, 1_000_000)];
     let (_, pair) = finish(pair(own, Some(scheduler), &[lossy(15), lossy(30)], &of, seed));
@@ -120,7 +126,7 @@ fn times_lengths_and_bytes_repeat_and_depend_on_the_seed() {
 fn ends_are_woken_for_their_timers_alone() {
     for wires in [vec![link(10, millis(10), 50_000)], vec![link(10, millis(10), 50_000), link(10, millis(30), 75_000)]]
     {
-        let (_, pair) = finish(pair(Own::Cubic, None, &wires, &[(200, 5_000_000)], 1));
+        let (_, pair) = finish(pair("cubic", None, &wires, &[(200, 5_000_000)], 1));
         // tquic's pacer lets a burst go each millisecond or less often. Timers that were not reset would fire at every
         // nanosecond.
         assert!(pair.wakes < 3 * pair.seen.len() as u64, "{} for {} datagrams", pair.wakes, pair.seen.len());
@@ -131,11 +137,11 @@ fn ends_are_woken_for_their_timers_alone() {
 #[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-tquic")]
 fn what_is_never_answered_gives_up() {
     let wire = LinkConfig { delay: millis(25), ..LinkConfig::default() };
-    let mut alone = pair(Own::Cubic, None, std::slice::from_ref(&wire), &[(400, 20_000)], 1);
+    let mut alone = pair("cubic", None, std::slice::from_ref(&wire), &[(400, 20_000)], 1);
     alone.censor = Some(Box::new(|_| true));
     assert!(alone.run(Span::from_secs(300)));
     assert_eq!(alone.client_log.failed, Some(CloseReason::HandshakeTimeout));
-    let mut cut = pair(Own::Cubic, None, std::slice::from_ref(&wire), &[(400, 5_000_000)], 1);
+    let mut cut = pair("cubic", None, std::slice::from_ref(&wire), &[(400, 5_000_000)], 1);
     cut.censor = Some(Box::new(|seen| seen.at > Time::ZERO + millis(110)));
     assert!(cut.run(Span::from_secs(300)));
     assert_eq!([cut.client_log.failed, cut.server_log.failed], [Some(CloseReason::IdleTimeout); 2]);
@@ -145,7 +151,7 @@ fn what_is_never_answered_gives_up() {
 #[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-tquic")]
 fn what_was_counted_can_be_so() {
     let lossy = LinkConfig { loss: LossModel::Uniform { p: 0.01 }, ..link(50, millis(10), 250_000) };
-    let (_, pair) = finish(pair(Own::Cubic, None, &[lossy], &[(100, 3_000_000)], 1));
+    let (_, pair) = finish(pair("cubic", None, &[lossy], &[(100, 3_000_000)], 1));
     let server = pair.server.stats();
     let dropped = pair.down.counters().dropped();
     assert!(server.lost_packets >= dropped / 2 && server.lost_packets <= dropped + 200, "{server:?} {dropped}");

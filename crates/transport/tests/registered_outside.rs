@@ -157,7 +157,8 @@ fn a_scheduler_from_outside_puts_the_data_on_its_path() {
         let tcp = tcp::Config::new(role, cc::CUBIC, stream());
         mptcp::Connection::new(mptcp::Config { scheduler, ..mptcp::Config::new(tcp) })
     };
-    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &link(10), &link(10), 4, exchange()).and_path(
+    let exchange = Exchange { streams: vec![(200, 5_000_000)] };
+    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &link(10), &link(10), 4, exchange).and_path(
         &link(20),
         &link(20),
         5,

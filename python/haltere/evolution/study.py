@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from haltere import core, shipped
 from haltere.documents import Document
@@ -62,9 +62,15 @@ class Measure(_Table):
     repeats: bool = False
 
 
+def _two(periods: dict[str, str]) -> dict[str, str]:
+    if len(periods) != 2:
+        raise ValueError('are not two|the earlier first, such as 2006 = "lake/2006" and 2011 = "lake/2011"')
+    return periods
+
+
 class _File(_Table):
     study: Header
-    periods: Annotated[dict[str, _Path], Field(min_length=2, max_length=2)]
+    periods: Annotated[dict[str, _Path], AfterValidator(_two)]
     measure: Measure = Measure()
 
 

@@ -36,8 +36,9 @@ _STYLE = """
 .haltere text{font-size:11px;fill:#444}.haltere .grid{stroke:#ddd}.haltere .axis{stroke:#444}
 .haltere .fill{fill:var(--c)}.haltere .line{fill:none;stroke:var(--c);stroke-width:1.6}
 .haltere .bold text{font-weight:700}.haltere .faint text{fill:#888}.haltere .hatch path{stroke:#fff8;stroke-width:2.4}
-.haltere .whisker{fill:none;stroke:#1a1a1a;stroke-width:1.4}.haltere .swatch{vertical-align:-2px}"""
-"""What the report's style sheet says of figures, for a page that has another."""
+.haltere .whisker{fill:none;stroke:#1a1a1a;stroke-width:1.4}
+.haltere .plot{overflow:visible}.haltere .swatch{vertical-align:-2px}"""
+"""The rules of the report's style sheet for figures, for a page that has another."""
 
 
 @dataclass(frozen=True)

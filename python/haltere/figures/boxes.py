@@ -81,7 +81,7 @@ class Boxes(Chart):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a box shows: the quartiles, the ends of the whiskers, the mean, the values beyond, the number of all."""
+    """The numbers of a box: the quartiles, the ends of the whiskers, the mean, the values beyond, the number of all."""
 
     quartiles: tuple[float, float, float]
     low: float
@@ -96,7 +96,7 @@ class Spread:
         return median, significant(self.mean), f"{first} to {third}", str(self.count)
 
     def says(self, unit: str) -> str:
-        """What a box answers when pointed at."""
+        """The answer of the box when pointed at."""
         first, median, third = map(significant, self.quartiles)
         return (
             f"median {median}, mean {significant(self.mean)}, quartiles {first} and {third}{unit}, "

@@ -18,6 +18,7 @@ from haltere.figures.heatmaps import Heatmaps
 from haltere.figures.lines import Lines
 from haltere.figures.overviews import Overview
 from haltere.figures.points import Points
+from haltere.figures.ratios import Ratios
 from haltere.figures.scatters import Scatters
 from haltere.figures.spec import FigureList, Kind
 from haltere.figures.timeline import Timeline
@@ -27,7 +28,7 @@ from haltere.metrics.levels import Known
 from haltere.metrics.tables import UnknownNameError, check_names
 
 KINDS: list[type[Kind]] = [
-    Overview, Timeline, Points, Choices, Lines, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,
+    Overview, Timeline, Points, Choices, Lines, Ratios, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,
 ]  # fmt: skip
 """In the order of a report. `register` adds to them."""
 
@@ -105,7 +106,7 @@ def _refused(document: Document, field: str, problem: str, right: str | None, *n
 
 
 def problem_of(fault: ErrorDetails, model: type[BaseModel]) -> tuple[str, str | None]:
-    """What is wrong with a field of a description of figures, and what would be right."""
+    """Say what is wrong with a field of a description of figures, and what would be right."""
     path = list(fault["loc"])
     if fault["type"] == "missing":
         return "is missing", None

@@ -21,7 +21,7 @@ _GAP = 0.12
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell shows: the number of its series, its text, how strong its colour is, and its answer."""
+    """The content of a cell: the number of its series, its text, how strong its colour is, and its answer."""
 
     series: int
     text: Sequence[str]

@@ -1,4 +1,4 @@
-"""What congestion controls in the shadow of a flow's ask for, beside what the flow's asks for."""
+"""Panels of what congestion controls in the shadow of a flow's ask for, beside what the flow's own asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from haltere.figures.parts import Axis, Line, Panel, Series
 from haltere.figures.peaks import end_without_peaks
 
 _COLOURS = ("#009E73", "#CC79A7", "#0072B2", "#D55E00", "#E69F00", "#56B4E9", "#666666", "#000000")
-"""Those of Okabe and Ito; a shadow gets one that no flow has."""
+"""The colours of Okabe and Ito; a shadow gets one that no flow has."""
 PANELS = (("cwnd", "Asked window (kB)", 1e3), ("pacing_rate", "Asked rate (Mbit/s)", 1e6))
 """The series of a shadow that are drawn, their labels and divisors."""
 

@@ -1,4 +1,4 @@
-"""What all kinds of figures have in common: their fields in `figures.toml`, the file beside a study's `study.toml`.
+"""The common part of all kinds of figures: their fields in `figures.toml`, the file beside a study's `study.toml`.
 
 A kind is one class. Its fields are those of its tables in the file, its `description` names it, and `figure` computes
 what is drawn. `kinds` lists the classes and reads the file.
@@ -47,7 +47,7 @@ class Part(BaseModel):
 
 @dataclass(frozen=True)
 class Description:
-    """What a kind is called and how a page shows it.
+    """The names of a kind, and how a page shows it.
 
     Attributes:
         list: the name of its list in `figures.toml`, such as `lines`.
@@ -127,7 +127,7 @@ class Column(Part):
 
 
 class Chart(Kind):
-    """What charts have in common. `metric` is a metric or an own column; each level of `panels` has a panel."""
+    """The common fields of charts. `metric` is a metric or an own column; each level of `panels` has a panel."""
 
     metrics: ClassVar[Sequence[str]] = ("metric",)
 
@@ -190,7 +190,7 @@ class FigureList(Part):
 
 @dataclass(frozen=True)
 class Data:
-    """What figures are made of: the tables of results, a study's words and columns, and how to load that study."""
+    """The sources of figures: the tables of results, a study's words and columns, and how to load that study."""
 
     tables: Tables
     words: FigureList = field(default_factory=FigureList)

@@ -28,7 +28,7 @@ _LOOKS = ("first", "second", "ink")
 _STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
 
 Recorded = Mapping[tuple[str, str], Mapping[str, Any]]
-"""What a run recorded, by whose it is and its name."""
+"""The series that a run recorded, by whose they are and their names."""
 
 
 class Timeline(Kind):

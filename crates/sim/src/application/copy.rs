@@ -44,7 +44,7 @@ pub struct CopyClient {
     part: Part,
     server: Remote,
     window: Receiver,
-    /// How much of the data that was heard is in packets that were read.
+    /// Bytes of the packets that were read, of the bytes that have arrived.
     read: u64,
     fetch: Fetch,
 }
@@ -133,7 +133,7 @@ pub struct CopyServer {
     /// How much data the client takes.
     window: u64,
     left: u64,
-    /// How much of what was heard was understood.
+    /// Bytes of the messages that were read, of the bytes that have arrived.
     read: u64,
     serve: Serve,
 }

@@ -11,7 +11,7 @@ mod probe;
 
 pub use copy::{Channel, CopyClient, CopyServer};
 pub use dialogue::Dialogue;
-pub use load::{OnOff, Pattern, Sink, Source, Sourced, Trains};
+pub use load::{Constant, OnOff, Pattern, Replay, Round, Sink, Source, Sourced, Trains};
 pub(crate) use mqtt::topics_of;
 pub use mqtt::{
     Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, PUBLISHER_LEVELS, Plan as PublisherPlan, Publishers,

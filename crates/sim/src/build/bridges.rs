@@ -1,17 +1,14 @@
 //! Bridges: connections between two brokers. They have no process of their own: a broker opens them, another accepts them.
 
 use super::Site;
-use super::mqtt::{Brokers, common};
+use super::mqtt::Brokers;
 use super::roster::Slot;
 use super::transports::{Kit, Maker};
 use crate::network::Between;
-use crate::scenario::{BridgeSpec, BridgeWay, ScenarioError};
-use haltere_mqtt::{BridgeTopic, ClientConfig, Direction, QoS, Streams};
-use haltere_net::{Span, Time};
+use crate::scenario::{Bridge, ScenarioError};
+use haltere_mqtt::{ClientConfig, Streams};
+use haltere_net::Time;
 use haltere_transport::Role;
-
-/// How long after a loss a bridge connects again: mosquitto's `restart_timeout` begins with 5 s.
-const RECONNECT: Span = Span::from_secs(5);
 
 /// Gives all bridges of a scenario to their brokers. Each connects to its slot.
 ///
@@ -37,31 +34,17 @@ pub(super) fn join(
 /// Gives bridge number `n` to its brokers.
 fn one(
     n: usize,
-    spec: &BridgeSpec,
+    spec: &Bridge,
     between: &Between,
     (kit, slot): (Kit, Slot),
     brokers: &mut Brokers,
 ) -> Result<(), String> {
     let framing = brokers.framing(spec.tls, &spec.contender);
     brokers.listen(between.to, (&kit, slot), &framing, Streams::One)?;
-    let config = ClientConfig {
-        client_id: format!("bridge {n}").as_str().into(),
-        ..common((spec.version, spec.session, spec.keep_alive), framing.streams)
-    };
-    let topics = spec.topics.iter().map(|topic| BridgeTopic {
-        filter: topic.filter().into(),
-        direction: match topic.direction {
-            BridgeWay::Out => Direction::Out,
-            BridgeWay::In => Direction::In,
-            BridgeWay::Both => Direction::Both,
-        },
-        // Another number was refused.
-        qos: QoS::of(topic.qos).unwrap_or_default(),
-    });
-    let reconnect = spec.reconnect.map_or(RECONNECT, |q| q.0);
+    let config = ClientConfig { client_id: format!("bridge {n}").as_str().into(), ..spec.client.clone() };
     let maker = Maker::new(kit, Role::Client)?;
     let home = brokers.at(between.from);
     home.ports.0.insert(slot.port(), (maker, 0));
-    home.process.add_bridge(config, &topics.collect::<Vec<_>>(), slot.at(between.address), &framing, reconnect);
+    home.process.add_bridge(config, &spec.topics, slot.at(between.address), &framing, spec.reconnect);
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) fn subject(
 ) -> Result<Subject, ScenarioError> {
     let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
     let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
-    for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
+    for (field, given) in [("migrate", !flow.migrate.is_empty()), ("rebind", !flow.rebind.is_empty())] {
         if given && !matches!(subject, Subject::Model(_)) {
             let message = "production stacks keep their addresses here: leave it out, or run the model";
             return Err(error(field, message.into()));
@@ -85,8 +85,8 @@ fn kit(site: &Site<'_>, i: usize, flow: &Flow, path: &FlowPath, shadows: &[Conte
         .map_err(|message| wrong(i, message))?;
     Ok(Kit {
         ack: flow.ack,
-        rtts: flow.mqtt.is_none(),
-        moves: flow.migrate.is_some(),
+        rtts: flow.mqtt().is_none(),
+        moves: !flow.migrate.is_empty(),
         paths: usable_paths(contender, &path.ways),
         shadows: shadows.to_vec(),
         log: site.files.and_then(|files| Some((files.qlog.clone()?, i as u32))),
@@ -112,9 +112,9 @@ impl FlowPart {
         let Way { client, server, .. } = *path.first();
         let key = FlowKey { source: client, destination: server, connection: slots[0].connection() };
         let start = path.start;
-        let (spawns, delivery) = match (&flow.mqtt, path.delivery.take()) {
+        let (spawns, delivery) = match (flow.mqtt(), path.delivery.take()) {
             (Some(mqtt), Some(to)) => {
-                let delivery = Delivery::new(site, number, &path, slots[0]);
+                let delivery = Delivery { broker: path.server, port: slots[0].port() };
                 (brokers.flow(site, (number, mqtt), (kit, path, to), slots)?, Some(delivery))
             }
             _ => (fetch(flow, &kit, path, slots[0]).map_err(|message| wrong(number, message))?, None),
@@ -127,7 +127,7 @@ impl FlowPart {
 /// The processes of a flow without MQTT: one that fetches, and one that answers.
 fn fetch(flow: &Flow, kit: &Kit, path: FlowPath, slot: Slot) -> Result<[Spawn; 2], String> {
     // Upwards, the process that sends is on the client's host.
-    let up = flow.direction == scenario::Way::Up;
+    let up = flow.way() == scenario::Way::Up;
     let radio = |there: bool| flow.radio.filter(|_| there).map(RadioKind::model);
     let talk = Talk::of(flow, &kit.contender);
     let maker = |role| Maker::new(kit.clone(), role).map(Box::new);

@@ -3,33 +3,37 @@
 use super::Site;
 use super::roster::{Owner, Part, Roster, Slot};
 use super::transports::Datagrams;
-use crate::application::{OnOff, Pattern, Sink, Source, Trains};
+use crate::application::{Constant, OnOff, Pattern, Replay, Sink, Source, Trains};
 use crate::network::Between;
-use crate::scenario::{Load, LoadKind, Periods, Quantity};
+use crate::scenario::{self, Load, Periods};
 use crate::world::Spawn;
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 
-/// The periods of an on-off load, whose lengths are drawn from `stream`.
-fn on_off(load: &Load, stream: &Stream) -> OnOff {
-    // A scenario in which one of the fields that a kind needs is missing was refused.
-    let mean = |given: Option<Quantity<Span>>| given.map_or(Span::from_secs(1), |q| q.0);
-    OnOff {
-        rate: load.rate.map_or(Rate::from_bps(1), |q| q.0),
-        on: mean(load.on),
-        off: mean(load.off),
-        drawn: (load.periods != Some(Periods::Constant)).then(|| stream.clone()),
+/// When the packets of a load leave. The lengths of periods are drawn from `stream`.
+fn pattern(load: &Load, stream: &Stream) -> Box<dyn Pattern> {
+    match &load.pattern {
+        scenario::Pattern::Trains { packets, rate, gap, timeout, .. } => {
+            Box::new(Trains { packets: *packets, rate: *rate, gap: *gap, timeout: *timeout })
+        }
+        scenario::Pattern::Constant { rate, .. } => Box::new(Constant(*rate)),
+        scenario::Pattern::OnOff { rate, on, off, periods, .. } => {
+            Box::new(on_off(*rate, [*on, *off], *periods, stream))
+        }
+        scenario::Pattern::Replay { capture, gap } => Box::new(Replay { capture: capture.clone(), gap: *gap }),
     }
+}
+
+fn on_off(rate: Rate, means: [Span; 2], periods: Periods, stream: &Stream) -> OnOff {
+    OnOff::new(rate, means, (periods == Periods::Exponential).then(|| stream.clone()))
 }
 
 /// The lengths of the periods of an on-off load in turn, with packets and without, until they fill `total` or there are
 /// `most`. Other loads have none.
 pub(crate) fn periods(load: &Load, stream: &Stream, total: Span, most: usize) -> Vec<Span> {
-    if load.kind != LoadKind::OnOff {
-        return Vec::new();
-    }
+    let scenario::Pattern::OnOff { rate, on, off, periods, .. } = load.pattern else { return Vec::new() };
     let (mut lengths, mut filled) = (Vec::new(), Span::ZERO);
-    for length in on_off(load, stream).lengths().take(most) {
+    for length in on_off(rate, [on, off], periods, stream).lengths().take(most) {
         if filled >= total {
             break;
         }
@@ -42,23 +46,12 @@ pub(crate) fn periods(load: &Load, stream: &Stream, total: Span, most: usize) ->
 /// Spawns the processes of load `number`.
 pub(super) fn spawn(site: &Site<'_>, number: usize, between: &Between, slot: Slot, roster: &mut Roster) -> Part<Load> {
     let load = &site.scenario.loads[number];
-    let stream = &site.streams.named(&format!("load {number}/periods"));
-    let rate = load.rate.map(|q| q.0);
-    let pattern = match load.kind {
-        LoadKind::Trains => Pattern::Trains(Trains {
-            packets: load.packets.unwrap_or(1),
-            rate,
-            gap: load.gap(),
-            timeout: load.timeout(),
-        }),
-        LoadKind::Constant => Pattern::Constant(rate.unwrap_or(Rate::from_bps(1))),
-        LoadKind::OnOff => Pattern::OnOff(on_off(load, stream)),
-        LoadKind::Replay => Pattern::Replay { capture: load.capture.clone().unwrap_or_default(), gap: load.gap() },
-    };
-    let until = load.duration.map_or(Time::NEVER, |duration| between.start + duration.0);
-    let source = Box::new(Source::new(pattern, load.payload(), slot.at(between.address), load.count, until));
+    let pattern = pattern(load, &site.streams.named(&format!("load {number}/periods")));
+    let (beside, payload, to) = (&load.beside, load.pattern.payload(), slot.at(between.address));
+    let until = beside.duration.map_or(Time::NEVER, |duration| between.start + duration);
+    let source = Box::new(Source::new(pattern, payload, to, beside.count, until));
     let client = Spawn::client(between.from, source, Box::new(Datagrams), between.start);
-    let sink = Box::new(Sink::new(load.answer()));
+    let sink = Box::new(Sink::new(load.pattern.answer()));
     let server = Spawn::server(between.to, sink, Box::new(Datagrams), vec![slot.port()]);
     let spawns = [Spawn { connection: Some(slot.connection()), ..client }, server];
     Part { number, spec: load.clone(), ends: roster.pair(Owner::Load, number, spawns) }

@@ -34,6 +34,7 @@ use crate::network::{Network, network};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Load, Probe, Scenario, ScenarioError};
 use crate::world::{ProcessId, World};
+pub use elements::elements;
 use endpoints::Worker;
 pub(crate) use flows::FlowPart;
 use haltere_net::Span;
@@ -76,7 +77,7 @@ struct Site<'a> {
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
     for (i, flow) in scenario.flows.iter().enumerate() {
         flows::subject(fidelity, i, flow, &flow.contender)?;
-        if let Some(delivery) = flow.mqtt.as_ref().and_then(|mqtt| mqtt.delivery.as_ref()) {
+        if let Some(delivery) = flow.mqtt().map(|mqtt| &mqtt.delivery) {
             flows::subject(fidelity, i, flow, delivery)?;
         }
     }
@@ -86,7 +87,7 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
             bridge.contender.at(fidelity).map_err(|message| ScenarioError { path, message })?;
         }
     }
-    let moves = scenario.flows.iter().any(|flow| flow.migrate.is_some() || flow.rebind.is_some());
+    let moves = scenario.flows.iter().any(|flow| !flow.migrate.is_empty() || !flow.rebind.is_empty());
     if moves || !scenario.probes.is_empty() || !scenario.loads.is_empty() {
         // The packets of probes and loads must fit into the MTU of their path, which the network knows, and clients move to paths
         // that there are.
@@ -108,7 +109,7 @@ pub(crate) fn build(
     files: Option<&Files>,
 ) -> Result<Run, ScenarioError> {
     let streams = Streams::new(seed, replication);
-    let Network { topology, flows: paths, probes, loads, bridges } = network(scenario, &streams)?;
+    let Network { topology, media, flows: paths, probes, loads, bridges } = network(scenario, &streams)?;
     if let Some(files) = files {
         // This is checked before any file is created.
         check_at(fidelity, scenario)?;
@@ -138,7 +139,8 @@ pub(crate) fn build(
     bridges::join(site, bridges, of_bridges, &mut brokers)?;
     let brokers = brokers.spawn(&mut roster);
 
-    let elements = elements::elements(scenario, &topology, &roster.hosts(), &streams)?;
+    let elements =
+        elements((&topology, &media), &roster.hosts(), |link| scenario.topology.strips_options(link), &streams)?;
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &flows, files, &origin)).transpose()?;
     let (spawns, owners) = roster.finish();
@@ -147,7 +149,7 @@ pub(crate) fn build(
 
 /// A qlog file describes one connection, and processes of MQTT have several.
 fn refuse_qlog(scenario: &Scenario, files: &Files) -> Result<(), ScenarioError> {
-    if files.qlog.is_some() && scenario.flows.iter().any(|flow| flow.mqtt.is_some()) {
+    if files.qlog.is_some() && scenario.flows.iter().any(|flow| flow.mqtt().is_some()) {
         let message = "flows with mqtt have no qlog: leave qlog out, or capture links with pcap".to_string();
         return Err(ScenarioError { path: "qlog".into(), message });
     }

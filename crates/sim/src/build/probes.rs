@@ -46,15 +46,15 @@ fn spawns(
     };
     let plan = Plan {
         carrier,
-        payload: probe.payload(),
-        interval: probe.interval(),
+        payload: probe.payload,
+        interval: probe.interval,
         pace: match probe.mode {
             ProbeMode::StopAndWait => Pace::StopAndWait,
             ProbeMode::FreeRunning => Pace::FreeRunning,
         },
-        timeout: probe.timeout(),
-        count: probe.count,
-        until: probe.duration.map_or(Time::NEVER, |duration| between.start + duration.0),
+        timeout: probe.timeout,
+        count: probe.beside.count,
+        until: probe.beside.duration.map_or(Time::NEVER, |duration| between.start + duration),
     };
     let transports = |role| -> Result<Box<dyn Transports>, String> {
         if carrier != Carrier::Stream {
@@ -67,7 +67,7 @@ fn spawns(
     };
     let prober = Box::new(Prober::new(plan, slot.at(between.address)));
     let client = Spawn::client(between.from, prober, transports(Role::Client)?, between.start);
-    let echo = Box::new(Echo::new(probe.payload()));
+    let echo = Box::new(Echo::new(probe.payload));
     let server = Spawn::server(between.to, echo, transports(Role::Server)?, vec![slot.port()]);
     Ok([Spawn { connection: Some(slot.connection()), ..client }, server])
 }

@@ -4,7 +4,7 @@ use crate::application::{Application, Channel, CopyClient, CopyServer, Dialogue}
 use crate::contender::{Contender, Switch};
 use crate::http::{self, Framing, Script};
 use crate::page::{Browser, Origin, Visit};
-use crate::scenario::{App, Flow};
+use crate::scenario::{App, Flow, Task};
 use crate::tls::{Flights, Version};
 use crate::world::Remote;
 
@@ -20,20 +20,20 @@ pub(super) enum Talk {
 
 impl Talk {
     pub fn of(flow: &Flow, contender: &Contender) -> Talk {
-        let framing = match (flow.app, contender.transport.is_quic()) {
+        let framing = match (flow.app(), contender.transport.is_quic()) {
             (App::Http1, _) => Framing::Http1,
             (_, false) => Framing::Http2,
             (_, true) => Framing::Http3,
         };
         let flights = if contender.transport.is_quic() { Flights::none() } else { flights(contender) };
-        if let Some(page) = &flow.page {
+        if let Task::Page { page, .. } = &flow.task {
             return Talk::Page(Box::new(Visit::new(page, framing, flights)));
         }
-        let size = flow.size.map_or(UNLIMITED, |s| s.0.0);
-        if flow.app == App::Ssh {
+        let size = flow.total().unwrap_or(UNLIMITED);
+        if flow.app() == App::Ssh {
             return Talk::Copy(Channel::new(size));
         }
-        Talk::One(match (flow.app, framing) {
+        Talk::One(match (flow.app(), framing) {
             (App::Raw, _) => http::raw(size),
             (_, Framing::Http1) => http::http1(&flights, size),
             (_, Framing::Http2) => http::https2(&flights, size),

@@ -122,6 +122,22 @@ pub(super) fn contender(text: &str, registries: &Registries) -> Result<Contender
 }
 
 impl Contender {
+    /// The contender with a switch, written as `+initial-window=40`, in the place of its own of this name.
+    ///
+    /// # Errors
+    /// If it cannot have the switch.
+    pub fn with(&self, name: &str, switch: &str) -> Result<Contender, String> {
+        let behind = self.text.find('/').map_or(0, |slash| slash + 1);
+        let end = self.text[behind..].find(['-', '+']).map_or(self.text.len(), |at| behind + at);
+        let (head, rest) = self.text.split_at(end);
+        let registries = &Registries::default();
+        let others =
+            words(rest, registries).into_iter().filter(|word| word.name != name).map(|Word { sign, name, value }| {
+                value.map_or_else(|| format!("{sign}{name}"), |value| format!("{sign}{name}={value}"))
+            });
+        contender(&format!("{head}{}{switch}", others.collect::<String>()), registries)
+    }
+
     /// Sets what a bundle sets and the contender does not, as far as its congestion control heeds it.
     fn be(&mut self, bundles: &[Word<'_>]) -> Result<(), String> {
         let own = self.transport.describe().0;

@@ -1,17 +1,14 @@
 //! A scenario's network as data, for a rig.
 
 use super::mqtt::MqttDescription;
-use super::{Between, FlowPath, Way, ends, network, ways};
-use crate::scenario::{App, Links, Load, Probe, ProbeMode, Quantity, Scenario, ScenarioError};
-use haltere_net::Span;
+use super::{Between, FlowPath, Network, Way, network, ways};
+use crate::scenario::{App, Beside, Links, Load, Pattern, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Router;
+use haltere_net::{Rate, Span};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How long a real run may take if the scenario does not say.
-pub(super) const DEFAULT_TIME_LIMIT: Span = Span::from_secs(3600);
 
 /// A network as data, for a rig. Times in ns, rates in bit/s, sizes in bytes.
 #[derive(Serialize)]
@@ -129,6 +126,8 @@ struct LoadDescription {
     periods_ns: Vec<u64>,
 }
 
+/// The time-out that is told of loads which have no answers.
+const NO_ANSWER: Span = Span::from_secs(5);
 /// The most periods of an on-off load that are told to a rig.
 const MAX_PERIODS: usize = 1_000_000;
 
@@ -140,15 +139,15 @@ impl ProbeDescription {
                 ProbeMode::StopAndWait => "stop-and-wait",
                 ProbeMode::FreeRunning => "free-running",
             },
-            size_bytes: probe.payload(),
-            interval_ns: probe.interval().as_nanos(),
-            timeout_ns: probe.timeout().as_nanos(),
-            pair: probe.pair.unwrap_or(0),
+            size_bytes: probe.payload,
+            interval_ns: probe.interval.as_nanos(),
+            timeout_ns: probe.timeout.as_nanos(),
+            pair: probe.beside.place.pair,
             sender: between.from.0,
             receiver: between.to.0,
             start_ns: between.start.as_nanos(),
-            count: probe.count,
-            duration_ns: probe.duration.map(|q| q.0.as_nanos()),
+            count: probe.beside.count,
+            duration_ns: probe.beside.duration.map(Span::as_nanos),
         }
     }
 }
@@ -156,21 +155,27 @@ impl ProbeDescription {
 impl LoadDescription {
     /// A load whose periods are drawn from `stream`, for so much of a run.
     fn new(load: &Load, between: &Between, stream: &Stream, run: Span) -> LoadDescription {
-        let periods = crate::build::loads::periods(load, stream, load.duration.map_or(run, |q| q.0), MAX_PERIODS);
+        let Beside { place, count, duration, .. } = &load.beside;
+        let periods = crate::build::loads::periods(load, stream, duration.unwrap_or(run), MAX_PERIODS);
+        let (rate, packets, gap, timeout) = match &load.pattern {
+            Pattern::Trains { rate, packets, gap, timeout, .. } => (*rate, Some(*packets), *gap, *timeout),
+            Pattern::Constant { rate, .. } | Pattern::OnOff { rate, .. } => (Some(*rate), None, Span::ZERO, NO_ANSWER),
+            Pattern::Replay { gap, .. } => (None, None, *gap, NO_ANSWER),
+        };
         LoadDescription {
-            kind: load.kind.name(),
-            size_bytes: load.payload(),
-            rate_bps: load.rate.map(|q| q.0.as_bps()),
-            packets: load.packets,
-            answer_bytes: load.answer(),
-            gap_ns: load.gap().as_nanos(),
-            timeout_ns: load.timeout().as_nanos(),
-            pair: load.pair.unwrap_or(0),
+            kind: load.pattern.name(),
+            size_bytes: load.pattern.payload(),
+            rate_bps: rate.map(Rate::as_bps),
+            packets,
+            answer_bytes: load.pattern.answer(),
+            gap_ns: gap.as_nanos(),
+            timeout_ns: timeout.as_nanos(),
+            pair: place.pair,
             sender: between.from.0,
             receiver: between.to.0,
             start_ns: between.start.as_nanos(),
-            count: load.count,
-            duration_ns: load.duration.map(|q| q.0.as_nanos()),
+            count: *count,
+            duration_ns: duration.map(Span::as_nanos),
             periods_ns: periods.into_iter().map(Span::as_nanos).collect(),
         }
     }
@@ -180,31 +185,9 @@ impl LoadDescription {
 pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
     let streams = Streams::new(seed, replication);
     let network = network(scenario, &streams)?;
-    let edges = network.topology.edges();
-    if let Some(edge) = edges.iter().find(|edge| scenario.topology.strips_options(&edge.name)) {
-        let message =
-            format!("the link {:?} has strip_options: only the simulator has middleboxes, leave it out", edge.name);
-        return Err(ScenarioError { path: "topology".into(), message });
-    }
-    if let Some((path, _)) = scenario.topology.all_cells().next() {
-        let message = "a cell of 802.11 exists in virtual time only: choose fidelity \"model\" or \"stack\", or give a link \
-                       with a rate and a loss in its place";
-        return Err(ScenarioError { path, message: message.into() });
-    }
-    if let Some(i) = scenario.brokers.iter().position(|broker| !broker.bridges.is_empty()) {
-        let message = "bridges between brokers exist in virtual time only: choose fidelity \"model\" or \"stack\"";
-        return Err(ScenarioError { path: format!("brokers[{i}].bridges"), message: message.into() });
-    }
-    for (i, flow) in scenario.flows.iter().enumerate() {
-        for (field, given) in [("migrate", flow.migrate.is_some()), ("rebind", flow.rebind.is_some())] {
-            if given {
-                let message = "only the simulator changes the addresses of clients: leave it out";
-                return Err(ScenarioError { path: format!("flows[{i}].{field}"), message: message.into() });
-            }
-        }
-    }
+    refuse(scenario, &network)?;
     // Directions are in pairs, down and up, in the order in which links were added.
-    let links = edges.chunks_exact(2).map(|pair| LinkDescription {
+    let links = network.topology.edges().chunks_exact(2).map(|pair| LinkDescription {
         name: pair[0].name.clone(),
         from: pair[0].from.0,
         to: pair[0].to.0,
@@ -212,6 +195,86 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         up: pair[1].config.clone(),
     });
     let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
+    let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
+        flow: i as u32,
+        contender: flow.contender.to_string(),
+        transport: path.contender.transport.describe().0,
+        implementation: path.contender.implementation.clone(),
+        congestion: path.contender.congestion.clone(),
+        switches: path.contender.switched(),
+        // A rig has no such transfers, and says so of each that is asked for.
+        app: if flow.app() == App::Ssh { App::Raw } else { flow.app() },
+        pair: flow.place.pair,
+        server: path.server.0,
+        client: path.client.0,
+        ways: path.ways.iter().map(way).collect(),
+        mtu: path.first().mtu,
+        size: flow.total(),
+        tos: flow.tos,
+        start_ns: path.start.as_nanos(),
+        mqtt: MqttDescription::new(scenario, i, path),
+        only_modelled: [
+            ("ack", flow.ack.is_some()),
+            ("page", matches!(flow.task, Task::Page { .. })),
+            ("app", flow.app() == App::Ssh),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+        .collect(),
+    });
+    let probes = scenario.probes.iter().zip(&network.probes);
+    let loads = scenario.loads.iter().zip(&network.loads).enumerate();
+    let loads = loads.map(|(i, (load, between))| {
+        LoadDescription::new(load, between, &streams.named(&format!("load {i}/periods")), scenario.end())
+    });
+    Ok(Description {
+        probes: probes.map(|(probe, between)| ProbeDescription::new(probe, between)).collect(),
+        loads: loads.collect(),
+        nodes: network.topology.nodes().map(str::to_string).collect(),
+        addresses: addresses.collect(),
+        links: links.collect(),
+        routes: routes(scenario, &network)?.into_iter().collect(),
+        flows: flows.collect(),
+        made_by: match scenario.links {
+            Links::Kernel => "kernel",
+            Links::Haltere => "haltere",
+        },
+        time_limit_ns: scenario.time_limit.map(Span::as_nanos),
+        duration_ns: scenario.duration.map(|duration| duration.whole.as_nanos()),
+        measure_from_ns: scenario.measure_from().map(Span::as_nanos),
+    })
+}
+
+/// Refuses what exists in virtual time only.
+fn refuse(scenario: &Scenario, network: &Network) -> Result<(), ScenarioError> {
+    let wrong = |path: String, message: &str| Err(ScenarioError { path, message: message.into() });
+    if let Some(edge) = network.topology.edges().iter().find(|edge| scenario.topology.strips_options(&edge.name)) {
+        let message =
+            format!("the link {:?} has strip_options: only the simulator has middleboxes, leave it out", edge.name);
+        return wrong("topology".into(), &message);
+    }
+    if let Some((path, _)) = scenario.topology.all_cells().into_iter().next() {
+        let message = "a cell of 802.11 exists in virtual time only: choose fidelity \"model\" or \"stack\", or give a link \
+                       with a rate and a loss in its place";
+        return wrong(path, message);
+    }
+    if let Some(i) = scenario.brokers.iter().position(|broker| !broker.bridges.is_empty()) {
+        let message = "bridges between brokers exist in virtual time only: choose fidelity \"model\" or \"stack\"";
+        return wrong(format!("brokers[{i}].bridges"), message);
+    }
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let moves = [("migrate", flow.migrate.is_empty()), ("rebind", flow.rebind.is_empty())];
+        if let Some((field, _)) = moves.into_iter().find(|(_, empty)| !empty) {
+            let message = "only the simulator changes the addresses of clients: leave it out";
+            return wrong(format!("flows[{i}].{field}"), message);
+        }
+    }
+    Ok(())
+}
+
+/// The routes of all packets of a run.
+fn routes(scenario: &Scenario, network: &Network) -> Result<BTreeSet<RouteDescription>, ScenarioError> {
+    let edges = network.topology.edges();
     let mut routes = BTreeSet::new();
     let mut lead = |ways: &[Way]| {
         for way in ways {
@@ -232,65 +295,16 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         }
     }
     let mut router = Router::new();
-    let mut beside = |path: String, (server, client): (String, String)| -> Result<(), ScenarioError> {
-        lead(&ways(&network.topology, &mut router, &path, &(server, client))?.2);
-        Ok(())
-    };
-    for (i, probe) in scenario.probes.iter().enumerate() {
-        beside(format!("probes[{i}]"), ends(scenario, probe.pair, &probe.server, &probe.client))?;
-    }
-    for (i, load) in scenario.loads.iter().enumerate() {
-        beside(format!("loads[{i}]"), ends(scenario, load.pair, &load.server, &load.client))?;
+    let probes = scenario.probes.iter().map(|probe| &probe.beside.place).enumerate();
+    let loads = scenario.loads.iter().map(|load| &load.beside.place).enumerate();
+    let beside = probes.map(|probe| ("probes", probe)).chain(loads.map(|load| ("loads", load)));
+    for (what, (i, Place { server, client, .. })) in beside {
+        lead(&ways(&network.topology, &mut router, &format!("{what}[{i}]"), (server, client))?.2);
     }
     for flow in network.flows.iter().filter(|flow| flow.contender.transport.is_multipath()) {
         routes.extend(crossing(flow));
     }
-    let ns = |q: Option<Quantity<Span>>| q.map(|q| q.0.as_nanos());
-    let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
-        flow: i as u32,
-        contender: flow.contender.to_string(),
-        transport: path.contender.transport.describe().0,
-        implementation: path.contender.implementation.clone(),
-        congestion: path.contender.congestion.clone(),
-        switches: path.contender.switched(),
-        // A rig has no such transfers, and says so of each that is asked for.
-        app: if flow.app == App::Ssh { App::Raw } else { flow.app },
-        pair: flow.pair.unwrap_or(0),
-        server: path.server.0,
-        client: path.client.0,
-        ways: path.ways.iter().map(way).collect(),
-        mtu: path.first().mtu,
-        size: flow.total(),
-        tos: flow.tos,
-        start_ns: path.start.as_nanos(),
-        mqtt: MqttDescription::new(scenario, i, path),
-        only_modelled: [("ack", flow.ack.is_some()), ("page", flow.page.is_some()), ("app", flow.app == App::Ssh)]
-            .into_iter()
-            .filter_map(|(name, given)| given.then_some(name))
-            .collect(),
-    });
-    let probes = scenario.probes.iter().zip(&network.probes);
-    let run = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);
-    let loads = scenario.loads.iter().zip(&network.loads).enumerate();
-    let loads = loads.map(|(i, (load, between))| {
-        LoadDescription::new(load, between, &streams.named(&format!("load {i}/periods")), run)
-    });
-    Ok(Description {
-        probes: probes.map(|(probe, between)| ProbeDescription::new(probe, between)).collect(),
-        loads: loads.collect(),
-        nodes: network.topology.nodes().map(str::to_string).collect(),
-        addresses: addresses.collect(),
-        links: links.collect(),
-        routes: routes.into_iter().collect(),
-        flows: flows.collect(),
-        made_by: match scenario.links {
-            Links::Kernel => "kernel",
-            Links::Haltere => "haltere",
-        },
-        time_limit_ns: ns(scenario.time_limit),
-        duration_ns: ns(scenario.duration),
-        measure_from_ns: ns(scenario.measure_from),
-    })
+    Ok(routes)
 }
 
 /// The first link of a route. A route has at least one.

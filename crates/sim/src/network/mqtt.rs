@@ -1,12 +1,11 @@
 //! Flows with MQTT as a rig is told of them: broker and subscriber, and the work of the clients with its times.
 
-use super::describe::{DEFAULT_TIME_LIMIT, WayDescription, way};
+use super::describe::{WayDescription, way};
 use super::{FlowPath, network};
 use crate::application::{Subscriber, topics_of};
-use crate::build::mqtt;
 use crate::contender::Contender;
-use crate::scenario::{Mqtt, MqttStreams, Scenario, ScenarioError};
-use haltere_mqtt::{DropPolicy, Forward, Version};
+use crate::scenario::{Broker, Mqtt, Scenario, ScenarioError};
+use haltere_mqtt::{DropPolicy, Forward, Streams as MqttStreams, Version};
 use haltere_net::rng::Streams;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,16 +53,17 @@ struct BrokerDescription {
 
 impl MqttDescription {
     pub(super) fn new(scenario: &Scenario, flow: usize, path: &FlowPath) -> Option<MqttDescription> {
-        let (mqtt, to) = (scenario.flows[flow].mqtt.as_ref()?, path.delivery.as_ref()?);
+        let (flow, to) = (&scenario.flows[flow], path.delivery.as_ref()?);
+        let mqtt = flow.mqtt()?;
         let bridged = to.broker != path.server || scenario.brokers.iter().any(|spec| !spec.bridges.is_empty());
-        let node = scenario.flows[flow].server.as_ref();
-        let broker = mqtt::broker_config(scenario.brokers.iter().find(|spec| Some(&spec.node) == node));
+        let broker = scenario.brokers.iter().find(|broker| *broker.node == *flow.place.server);
+        let broker = broker.map_or_else(Broker::usual, |broker| broker.config.clone());
         Some(MqttDescription {
             subscriber: to.subscriber.0,
             ways: to.ways.iter().map(way).collect(),
-            tls: mqtt.tls != Some(false),
-            qos: mqtt.qos,
-            delivery: ContenderDescription::new(mqtt.delivery.as_ref().unwrap_or(&path.contender)),
+            tls: mqtt.tls,
+            qos: mqtt.publishers.qos as u8,
+            delivery: ContenderDescription::new(&mqtt.delivery),
             broker: BrokerDescription {
                 queue: broker.queue.messages,
                 drops_oldest: broker.queue.drop == DropPolicy::Oldest,
@@ -73,10 +73,14 @@ impl MqttDescription {
                 topic_alias_maximum: broker.topic_alias_maximum,
                 forwards_at_once: broker.forward == Forward::Publish,
             },
-            only_modelled: [("sleep", mqtt.sleep), ("streams", mqtt.streams != MqttStreams::One), ("bridges", bridged)]
-                .into_iter()
-                .filter_map(|(name, given)| given.then_some(name))
-                .collect(),
+            only_modelled: [
+                ("sleep", mqtt.publishers.sleep),
+                ("streams", mqtt.streams != MqttStreams::One),
+                ("bridges", bridged),
+            ]
+            .into_iter()
+            .filter_map(|(name, given)| given.then_some(name))
+            .collect(),
         })
     }
 }
@@ -142,7 +146,7 @@ pub fn mqtt_clients(scenario: &Scenario, seed: u64, replication: u64) -> Result<
     let streams = Streams::new(seed, replication);
     let network = network(scenario, &streams)?;
     let flows = scenario.flows.iter().zip(&network.flows).enumerate();
-    flows.filter_map(|(i, (flow, path))| Some(clients(scenario, i, flow.mqtt.as_ref()?, path, &streams))).collect()
+    flows.filter_map(|(i, (flow, path))| Some(clients(scenario, i, flow.mqtt()?, path, &streams))).collect()
 }
 
 fn clients(
@@ -153,14 +157,11 @@ fn clients(
     streams: &Streams,
 ) -> Result<MqttClients, ScenarioError> {
     let flow = i as u32;
-    let quic = path.contender.transport.is_quic();
-    let plan = mqtt::plan((flow, mqtt), quic);
-    let until = scenario.duration.or(scenario.time_limit).map_or(DEFAULT_TIME_LIMIT, |q| q.0);
+    let (plan, receives, until) = (&mqtt.publishers, &mqtt.receives, scenario.end());
     let schedules = plan.schedules(&streams.named(&format!("flow {flow}/messages")), until, MOST).ok_or_else(|| {
         let message = format!("more than {MOST} messages: real hosts take fewer, give fewer, or fidelity \"model\"");
         ScenarioError { path: format!("flows[{i}].mqtt"), message }
     })?;
-    let receives = mqtt::subscriber_config(mqtt, quic);
     let ns = |(at, size): (haltere_net::Span, u64)| (at.as_nanos(), size);
     let publishers = schedules.into_iter().map(|schedule| PublisherDescription {
         start_ns: (path.start + schedule.late).as_nanos(),
@@ -185,7 +186,7 @@ fn clients(
             .batch
             .map(|batch| BatchDescription { messages: batch.messages, delay_ns: batch.delay.as_nanos() }),
         reconnect_ns: plan.reconnect.as_nanos(),
-        wait_ns: mqtt::wait(mqtt).as_nanos(),
+        wait_ns: mqtt.wait.as_nanos(),
         publishers: publishers.collect(),
     })
 }

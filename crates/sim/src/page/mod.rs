@@ -45,13 +45,11 @@ pub struct PageObject {
     /// Bytes of the response's body.
     pub size: Quantity<Bytes>,
     /// Bytes of the request's header (default: 400B over HTTP/1.1, 60B compressed over HTTP/2 and HTTP/3).
-    #[serde(default)]
     pub request: Option<Quantity<Bytes>>,
     /// The objects, counted from 0, that must be complete before it is requested (default none).
     #[serde(default)]
     pub after: Vec<u32>,
     /// The time between the last of them, or the start, and the request (default 0s).
-    #[serde(default)]
     pub delay: Option<Quantity<Span>>,
 }
 

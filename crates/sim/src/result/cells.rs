@@ -2,7 +2,7 @@
 
 use crate::build::Run;
 use haltere_net::element::Element;
-use haltere_net::medium::CellCounters;
+use haltere_net::medium::MediumCounters;
 use serde::Serialize;
 
 /// What happened on the medium of a cell. Its links have the packets of each station.
@@ -35,8 +35,8 @@ impl Run {
         let time = self.world.now().as_secs_f64();
         let media = self.world.topology().media().iter().filter_map(|medium| {
             let entry = self.world.entries().nth(2 * *medium.links.first()? as usize)?;
-            let CellCounters { transmissions, frames, retries, collisions, collided, given_up, busy } =
-                entry.0.cell()?;
+            let MediumCounters { transmissions, frames, retries, collisions, collided, given_up, busy } =
+                entry.0.medium()?;
             let busy_s = busy.as_secs_f64();
             Some(CellResult {
                 cell: medium.name.clone(),

@@ -42,8 +42,8 @@ impl Part<Load> {
         let received = world.process(self.ends.server).stats();
         LoadResult {
             load: self.number as u32,
-            kind: self.spec.kind.name(),
-            pair: self.spec.pair.unwrap_or(0),
+            kind: self.spec.pattern.name(),
+            pair: self.spec.beside.place.pair,
             sent_packets: sourced.packets,
             sent_bytes: sourced.bytes,
             received_packets: received.received_packets,

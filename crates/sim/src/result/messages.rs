@@ -2,6 +2,7 @@
 
 use super::probes::quantile;
 use crate::application::Messages;
+use haltere_mqtt::QoS;
 use haltere_net::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -79,14 +80,14 @@ impl MessagesResult {
     }
 
     /// Why the flow has failed, if it has: something is to be delivered, and with QoS 1 and 2 every message unless a queue was full.
-    pub(super) fn error(&self, qos: u8, ended: bool) -> Option<String> {
+    pub(super) fn error(&self, qos: Option<QoS>, ended: bool) -> Option<String> {
         if self.messages_delivered == 0 {
             return Some(match self.messages_published {
                 0 => "no publisher has published: none was connected in time".to_string(),
                 published => format!("none of {published} messages was delivered"),
             });
         }
-        (qos > 0 && ended && self.messages_lost > 0)
+        (qos > Some(QoS::AtMostOnce) && ended && self.messages_lost > 0)
             .then(|| format!("{} of {} messages were not delivered", self.messages_lost, self.messages_published))
     }
 }

@@ -127,8 +127,8 @@ impl Part<Probe> {
         ProbeResult::from(Seen {
             probe: self.number as u32,
             kind: self.spec.kind,
-            size_bytes: self.spec.payload(),
-            pair: self.spec.pair.unwrap_or(0),
+            size_bytes: self.spec.payload,
+            pair: self.spec.beside.place.pair,
             sent: samples.len() as u64,
             sent_s: samples.iter().filter(decided).map(|s| s.sent.as_secs_f64()).collect(),
             rtt_s: samples.iter().filter(decided).map(rtt).collect(),

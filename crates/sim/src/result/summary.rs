@@ -84,7 +84,7 @@ impl Run {
     }
 
     fn flow_result(&self, i: usize, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
-        let FlowPart { spec: flow, ends, start, delivery, .. } = &self.flows[i];
+        let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
         let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
         let mut seen = None;
         let (progress, objects) = match client.report() {
@@ -122,10 +122,11 @@ impl Run {
         let reason = progress.failed.or(refused);
         let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
         let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
-        let device = if flow.mqtt.is_some() || flow.direction == Way::Up { server } else { client };
+        let device = if flow.way() == Way::Up { server } else { client };
         let radio = device.radio(self.world.now());
-        let qos = delivery.as_ref().map_or(0, |to| to.qos);
-        let undelivered = messages.as_ref().and_then(|seen| seen.error(qos, measured.is_none()));
+        let undelivered = messages
+            .as_ref()
+            .and_then(|seen| seen.error(flow.mqtt().map(|mqtt| mqtt.delivered_qos), measured.is_none()));
         // A flow with several publishers has the mean of their times.
         let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
             seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>() / seen.handshakes.len() as f64
@@ -143,8 +144,8 @@ impl Run {
         FlowResult {
             flow: i as u32,
             contender: flow.contender.to_string(),
-            pair: flow.pair.unwrap_or(0),
-            direction: if flow.mqtt.is_some() { Way::Up } else { flow.direction }.name(),
+            pair: flow.place.pair,
+            direction: flow.way().name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
             handshake_s: handshake.or(since_start(progress.connected)),

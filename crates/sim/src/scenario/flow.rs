@@ -1,9 +1,10 @@
 //! Flows in scenarios.
 
-use super::mqtt::Mqtt;
-use super::place::{Pairs, Place};
+use super::mqtt::{Mqtt, MqttSpec, PUBLISHERS_START};
+use super::place::{Pairs, Place, PlaceSpec};
 use super::quantity::Quantity;
-use super::{Scenario, ScenarioError, error};
+use super::topology::{Kind, Topology};
+use super::{Frame, ScenarioError, error};
 use crate::ack::AckSpec;
 use crate::contender::{Contender, Switch};
 use crate::page::Page;
@@ -12,72 +13,109 @@ use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A transfer from a server to a client.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A flow with all defaults filled in.
+#[derive(Clone, Debug)]
 pub struct Flow {
+    /// What carries it.
+    pub contender: Contender,
+    /// Its hosts.
+    pub place: Place,
+    /// What it carries.
+    pub task: Task,
+    /// The number of the path on which it connects.
+    pub first_path: u32,
+    /// When the client connects.
+    pub start: Span,
+    /// The largest random delay of the start.
+    pub spread: Span,
+    /// When its ends acknowledge.
+    pub ack: Option<AckSpec>,
+    /// Moves of the client to another of its addresses.
+    pub migrate: Vec<Migrate>,
+    /// What network address translators do to the client's packets.
+    pub rebind: Vec<Rebind>,
+    /// The radio of the client's host, with MQTT that of each publisher.
+    pub radio: Option<RadioKind>,
+    /// The type-of-service byte of its packets, without the two ECN bits.
+    pub tos: Option<u8>,
+}
+
+/// What a flow carries.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// An object.
+    Object {
+        /// The protocol.
+        app: App,
+        /// Which way it travels.
+        way: Way,
+        /// Its size, bytes; without it the flow is unlimited.
+        size: Option<u64>,
+    },
+    /// A page.
+    Page {
+        /// The protocol.
+        app: App,
+        /// Which way it travels.
+        way: Way,
+        /// The page.
+        page: Page,
+    },
+    /// Messages of publishers to a subscriber.
+    Messages(Box<Mqtt>),
+}
+
+/// A transfer from a server to a client.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Flow")]
+pub(super) struct FlowSpec {
     /// `transport[@implementation]/congestion[+switch|-switch|+switch=value…]`.
     #[schemars(with = "String")]
-    pub contender: Contender,
+    contender: Contender,
     /// Dumbbell: the number of its pair of hosts (default 0).
-    #[serde(default)]
-    pub pair: Option<u32>,
+    pair: Option<u32>,
     /// Dumbbell: instead of `pair`, one such flow for each of these pairs.
-    #[serde(default)]
-    pub pairs: Option<Pairs>,
+    pairs: Option<Pairs>,
     /// Graph: the server's node.
-    #[serde(default)]
-    pub server: Option<String>,
+    server: Option<String>,
     /// Graph: the client's node.
-    #[serde(default)]
-    pub client: Option<String>,
+    client: Option<String>,
     /// Multipath: the number of the path on which it connects (default 0). A transport with a single path uses this one
     /// alone.
-    #[serde(default)]
-    pub first_path: Option<u32>,
+    first_path: Option<u32>,
     /// Which way the object travels (default down). `up` exchanges the two hosts: the object is on the client's host, and
     /// the process that asks for it on the server's.
     #[serde(default)]
-    pub direction: Way,
+    direction: Way,
     /// So many such flows at once (default 1).
-    #[serde(default)]
-    pub copies: Option<u32>,
+    copies: Option<u32>,
     /// The protocol on the connection (default https).
     #[serde(default)]
-    pub app: App,
+    app: App,
     /// Size of the object. Without it the flow is unlimited.
-    #[serde(default)]
-    pub size: Option<Quantity<Bytes>>,
+    size: Option<Quantity<Bytes>>,
     /// A page instead of one object. A study may also give the name of a HAR file, which browsers export.
-    #[serde(default)]
-    pub page: Option<Page>,
+    page: Option<Page>,
     /// Messages of publishers to a subscriber, through a broker, instead of an object. The topology is a graph; `client` is
     /// the publishers' node and `server` the broker's.
-    #[serde(default)]
-    pub mqtt: Option<Mqtt>,
+    mqtt: Option<MqttSpec>,
     /// When the client connects (default 0s; publishers 5s, so that the subscriber is there before them).
-    #[serde(default)]
-    pub start: Option<Quantity<Span>>,
+    start: Option<Quantity<Span>>,
     /// When its ends acknowledge.
-    #[serde(default)]
-    pub ack: Option<AckSpec>,
+    ack: Option<AckSpec>,
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
-    #[serde(default)]
-    pub start_spread: Option<Quantity<Span>>,
+    start_spread: Option<Quantity<Span>>,
     /// The client leaves its address for that of another path, at these times: from one network to another.
-    #[serde(default)]
-    pub migrate: Option<Vec<Migrate>>,
+    migrate: Option<Vec<Migrate>>,
     /// A network address translator (NAT) in front of the client gives its packets another port or address, at these times.
-    #[serde(default)]
-    pub rebind: Option<Vec<Rebind>>,
+    rebind: Option<Vec<Rebind>>,
     /// The radio of the client's host, with MQTT that of each publisher: the results say how long it was on, and roughly what
     /// energy it took. The run does not depend on it.
-    #[serde(default)]
-    pub radio: Option<RadioKind>,
+    radio: Option<RadioKind>,
     /// The type-of-service byte of its packets, both ways, without the two ECN bits (default 0). Queues with bands, such
     /// as `pfifo_fast`, choose the band by it: 16 is "minimise delay", 8 "maximise throughput" (RFC 1349).
-    #[serde(default)]
-    pub tos: Option<u8>,
+    tos: Option<u8>,
 }
 
 /// The kinds of radios.
@@ -121,7 +159,6 @@ pub struct Rebind {
     pub new: Renewed,
     /// The path whose packets are rebound, by its number in a multipath topology (default: the one that the client opened on, or
     /// moved to).
-    #[serde(default)]
     pub path: Option<u32>,
 }
 
@@ -176,77 +213,170 @@ pub enum App {
 }
 
 impl Flow {
+    /// Its messages, if it has some.
+    pub fn mqtt(&self) -> Option<&Mqtt> {
+        if let Task::Messages(mqtt) = &self.task { Some(mqtt) } else { None }
+    }
+
+    /// Which way its data travels. Messages travel up, to their broker.
+    pub fn way(&self) -> Way {
+        match self.task {
+            Task::Object { way, .. } | Task::Page { way, .. } => way,
+            Task::Messages(_) => Way::Up,
+        }
+    }
+
+    /// The protocol on its connection; with messages it is MQTT, and this the default.
+    pub fn app(&self) -> App {
+        match self.task {
+            Task::Object { app, .. } | Task::Page { app, .. } => app,
+            Task::Messages(_) => App::Https,
+        }
+    }
+
     /// The number of bytes it transfers, if it is not unlimited.
     pub fn total(&self) -> Option<u64> {
-        if let Some(mqtt) = &self.mqtt {
-            return mqtt.total();
+        match &self.task {
+            Task::Object { size, .. } => *size,
+            Task::Page { page, .. } => Some(page.total()),
+            Task::Messages(mqtt) => mqtt.total(),
         }
-        self.page.as_ref().map(Page::total).or(self.size.map(|s| s.0.0))
     }
+}
 
-    fn check_page(&self, page: &Page, path: &str) -> Result<(), ScenarioError> {
-        if self.size.is_some() {
-            return Err(error(format!("{path}.size"), "a page has the sizes of its objects: leave size or page out"));
-        }
-        if matches!(self.app, App::Raw | App::Ssh) {
-            let message = "a page is loaded over HTTP: give app = \"https\" or \"http1\", or leave page out";
-            return Err(error(format!("{path}.app"), message));
-        }
-        page.check(&format!("{path}.page"))
-    }
+/// The switches of TLS.
+pub(super) const OF_TLS: [Switch; 3] = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
 
-    pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let contender = &self.contender;
-        let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
-        let bare = [(App::Raw, "raw"), (App::Ssh, "ssh")].into_iter().find(|(app, _)| *app == self.app);
-        if let Some((_, app)) = bare
-            && !contender.transport.is_quic()
-            && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
-        {
-            let name = switch.describe().name;
-            let message = format!("{name} is a switch of TLS, which app = \"{app}\" has not: leave one of them out");
-            return Err(error(format!("{path}.contender"), message));
+impl FlowSpec {
+    /// The flow that is meant, and how many such flows: one on each of these pairs, so many times.
+    pub fn flow(mut self, path: &str, frame: &Frame<'_>) -> Result<Repeated, ScenarioError> {
+        let at = |field: &str| format!("{path}.{field}");
+        self.check_app(path)?;
+        let paired = self.pairs.map(|pairs| pairs.numbers(&at("pairs"), frame.topology)).transpose()?;
+        if self.pair.is_some() && paired.is_some() {
+            return Err(error(at("pairs"), "the flow has a pair already: leave one of pair and pairs out"));
         }
-        let of_tcp = [(App::Http1, "HTTP/1.1 goes"), (App::Ssh, "SSH goes")];
-        if let Some((_, what)) = of_tcp.into_iter().find(|(app, _)| *app == self.app)
-            && contender.transport.is_quic()
-        {
-            let message = format!("{what} over TCP: give a tcp contender, or app = \"https\"");
-            return Err(error(format!("{path}.app"), message));
+        if self.mqtt.is_some() && frame.topology.kind() != Kind::Graph {
+            let message = "MQTT needs the nodes of a graph: give topology.kind = \"graph\" and links between publisher, \
+                           broker and subscriber";
+            return Err(error(at("mqtt"), message));
         }
-        if let Some(page) = &self.page {
-            self.check_page(page, path)?;
-        }
-        if let Some(mqtt) = &self.mqtt {
-            mqtt.check(&format!("{path}.mqtt"), path, self, scenario)?;
-        }
+        let place = PlaceSpec { pair: self.pair, server: self.server.take(), client: self.client.take() };
+        let place = place.place(path, "flow", frame.topology)?;
+        let task = self.task(path, &place.server, frame)?;
         if let Some(ack) = &self.ack {
-            ack.check(&format!("{path}.ack"), contender)?;
+            ack.check(&at("ack"), &self.contender)?;
         }
-        let Flow { pair, pairs, server, client, .. } = self;
-        let place = Place { pair: *pair, pairs: *pairs, server: server.as_deref(), client: client.as_deref() };
-        place.check(path, "flow", &scenario.topology)?;
         if let Some(tos) = self.tos.filter(|tos| tos & 3 != 0) {
             let message = format!("{tos}: the two lowest bits are ECN's: give a multiple of 4, from 0 to 252");
-            return Err(error(format!("{path}.tos"), message));
+            return Err(error(at("tos"), message));
         }
-        let moves = [("migrate", self.migrate.as_ref().map(Vec::len)), ("rebind", self.rebind.as_ref().map(Vec::len))];
-        for (field, count) in moves {
-            if let Some(count) = count.filter(|count| *count > MAX_MOVES) {
-                let message = format!("{count} entries: give at most {MAX_MOVES}");
-                return Err(error(format!("{path}.{field}"), message));
+        let (migrate, rebind) = (self.migrate.unwrap_or_default(), self.rebind.unwrap_or_default());
+        for (field, count) in [("migrate", migrate.len()), ("rebind", rebind.len())] {
+            if count > MAX_MOVES {
+                return Err(error(at(field), format!("{count} entries: give at most {MAX_MOVES}")));
             }
         }
-        if self.copies == Some(0) {
-            return Err(error(format!("{path}.copies"), "0: give at least 1, or leave the flow out"));
+        let copies = self.copies.unwrap_or(1);
+        if copies == 0 {
+            return Err(error(at("copies"), "0: give at least 1, or leave the flow out"));
         }
-        match self.size {
-            None if self.page.is_some() || self.mqtt.is_some() => Ok(()),
-            None if scenario.duration.is_none() => {
-                Err(error(path, "an unlimited flow needs an end: give it a size, or the scenario a duration"))
+        let usual = if let Task::Messages(_) = task { PUBLISHERS_START } else { Span::ZERO };
+        let flow = Flow {
+            contender: self.contender,
+            place,
+            task,
+            first_path: self.first_path.unwrap_or(0),
+            start: self.start.map_or(usual, |q| q.0),
+            spread: self.start_spread.map_or(Span::ZERO, |q| q.0),
+            ack: self.ack,
+            migrate,
+            rebind,
+            radio: self.radio,
+            tos: self.tos,
+        };
+        Ok(Repeated { flow, pairs: paired, copies })
+    }
+
+    /// Checks whether the contender can carry the application.
+    fn check_app(&self, path: &str) -> Result<(), ScenarioError> {
+        let (quic, at) = (self.contender.transport.is_quic(), |field: &str| format!("{path}.{field}"));
+        let of_tls = self.contender.switches.iter().find(|switch| OF_TLS.contains(switch));
+        match (self.app, of_tls) {
+            (App::Raw | App::Ssh, Some(switch)) if !quic => {
+                let (name, app) = (switch.describe().name, if self.app == App::Raw { "raw" } else { "ssh" });
+                let message =
+                    format!("{name} is a switch of TLS, which app = \"{app}\" has not: leave one of them out");
+                Err(error(at("contender"), message))
             }
-            Some(Quantity(Bytes(0))) => Err(error(format!("{path}.size"), "0B: give at least 1B")),
+            (App::Http1 | App::Ssh, _) if quic => {
+                let what = if self.app == App::Ssh { "SSH goes" } else { "HTTP/1.1 goes" };
+                Err(error(at("app"), format!("{what} over TCP: give a tcp contender, or app = \"https\"")))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// What it carries.
+    fn task(&mut self, path: &str, server: &str, frame: &Frame<'_>) -> Result<Task, ScenarioError> {
+        let (app, way, size) = (self.app, self.direction, self.size.map(|q| q.0.0));
+        let at = |field: &str| format!("{path}.{field}");
+        if let Some(mqtt) = self.mqtt.take() {
+            let other = [
+                ("page", self.page.is_some()),
+                ("size", size.is_some()),
+                ("app", app != App::Https),
+                ("direction", way == Way::Up),
+            ];
+            if let Some((field, _)) = other.into_iter().find(|(_, given)| *given) {
+                return Err(error(at(field), format!("messages have no {field}: leave {field} or mqtt out")));
+            }
+            return Ok(Task::Messages(Box::new(mqtt.mqtt(path, &self.contender, server, frame)?)));
+        }
+        if let Some(page) = self.page.take() {
+            if size.is_some() {
+                let message = "a page has the sizes of its objects: leave size or page out";
+                return Err(error(at("size"), message));
+            }
+            if matches!(app, App::Raw | App::Ssh) {
+                let message = "a page is loaded over HTTP: give app = \"https\" or \"http1\", or leave page out";
+                return Err(error(at("app"), message));
+            }
+            page.check(&at("page"))?;
+            return Ok(Task::Page { app, way, page });
+        }
+        match size {
+            Some(0) => Err(error(at("size"), "0B: give at least 1B")),
+            None if frame.duration.is_none() => {
+                Err(error(path, "an unlimited flow needs an end: give it a size, or the scenario a duration"))
+            }
+            _ => Ok(Task::Object { app, way, size }),
+        }
+    }
+}
+
+/// A flow of a file, which may stand for several.
+pub(super) struct Repeated {
+    pub flow: Flow,
+    /// One flow on each of these pairs; without them on the hosts of the flow.
+    pub pairs: Option<Vec<u32>>,
+    /// So many times.
+    pub copies: u32,
+}
+
+impl Repeated {
+    /// How many flows it stands for.
+    pub fn count(&self) -> usize {
+        self.pairs.as_ref().map_or(1, Vec::len).saturating_mul(self.copies as usize)
+    }
+
+    /// These flows.
+    pub fn flows(&self, topology: &Topology) -> Vec<Flow> {
+        let places = match &self.pairs {
+            None => vec![self.flow.place.clone()],
+            Some(pairs) => pairs.iter().filter_map(|pair| topology.pair(*pair)).collect(),
+        };
+        let each = places.into_iter().map(|place| Flow { place, ..self.flow.clone() });
+        each.flat_map(|flow| std::iter::repeat_n(flow, self.copies as usize)).collect()
     }
 }

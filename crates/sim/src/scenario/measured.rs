@@ -2,36 +2,50 @@
 //! paths, selects one by [`Share`] or at random, and replaces the topology by a point-to-point link or a chain of
 //! links.
 
-use super::{LinkSpec, ScenarioError, error, read};
+use super::link::{DirectionSpec, LinkSpec};
+use super::{ScenarioError, error, read};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
-/// A topology drawn from measured paths.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// Which measured paths a topology is drawn from.
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Measured {
-    /// The source of the topology.
-    pub from: Origin,
-    /// The data set: a summary that is shipped (see `haltere paths summaries`), a summary's file, or a lake's folder.
+    /// The data set: a summary that is shipped, a summary's file, or a lake's folder.
     pub paths: String,
+    /// Which of its paths, in the order of their round-trip times.
+    pub quantile: Share,
+    /// The topology made from the path.
+    pub kind: Shape,
+}
+
+/// A topology drawn from measured paths.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Measured")]
+pub(super) struct MeasuredSpec {
+    /// The source of the topology.
+    #[allow(dead_code, reason = "it has one value")]
+    from: Origin,
+    /// The data set: a summary that is shipped (see `haltere paths summaries`), a summary's file, or a lake's folder.
+    paths: String,
     /// Which of its paths, in the order of their round-trip times (default random: each replication draws one).
     #[serde(default)]
-    pub quantile: Share,
+    quantile: Share,
     /// The topology made from the path (default point-to-point).
     #[serde(default)]
-    pub kind: Shape,
+    kind: Shape,
     /// The narrow link without its delay. In point-to-point it is the only link; in a graph it is the last hop to the
     /// client, and the other links have a delay and this link's MTU only.
     #[serde(default)]
-    pub link: LinkSpec,
+    link: LinkSpec,
 }
 
 /// The source of a topology.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Origin {
+enum Origin {
     /// Measured paths.
     Paths,
 }
@@ -112,26 +126,19 @@ impl JsonSchema for Share {
 impl Measured {
     /// Reads the table `topology` of a scenario from JSON and checks everything except whether the paths exist.
     pub fn from_json(json: &str) -> Result<Measured, ScenarioError> {
-        let measured: Measured = read(json).map_err(|wrong| {
+        let MeasuredSpec { paths, quantile, kind, link, .. } = read(json).map_err(|wrong| {
             let dot = if wrong.path.is_empty() { "" } else { "." };
             error(format!("topology{dot}{}", wrong.path), wrong.message)
         })?;
-        measured.check()?;
-        Ok(measured)
-    }
-
-    fn check(&self) -> Result<(), ScenarioError> {
-        let side = |side: &Option<super::DirectionSpec>| side.as_ref().is_some_and(|side| side.delay.is_some());
-        let delays = [
-            ("delay", self.link.delay.is_some()),
-            ("down.delay", side(&self.link.down)),
-            ("up.delay", side(&self.link.up)),
-        ];
+        let delay = |side: &Option<DirectionSpec>| side.as_ref().is_some_and(|side| side.delay.is_some());
+        let delays =
+            [("delay", link.delay.is_some()), ("down.delay", delay(&link.down)), ("up.delay", delay(&link.up))];
         if let Some((field, _)) = delays.iter().find(|(_, given)| *given) {
             let message = "the delay comes from the measured path: leave it out, or leave from = \"paths\" out";
             return Err(error(format!("topology.link.{field}"), message));
         }
-        self.link.check("topology.link")
+        link.link("topology.link")?;
+        Ok(Measured { paths, quantile, kind })
     }
 }
 

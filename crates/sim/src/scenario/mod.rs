@@ -3,7 +3,9 @@
 //! Quantities are strings with units. Unknown fields are errors. An error names the field by its path and says what was
 //! given and what would be right.
 
+mod beside;
 mod cell;
+mod changes;
 mod flow;
 mod link;
 mod load;
@@ -13,31 +15,30 @@ mod place;
 mod presets;
 mod probe;
 mod quantity;
+mod topology;
 
-pub use cell::{
-    Access, CategorySpec, CellDirection, CellSpec, EdcaSpec, RadioSpec, Retries, StandardName, StationSpec, Stations,
-    Unlimited,
-};
-pub use flow::{App, Flow, Migrate, RadioKind, Rebind, Renewed, Way};
-pub use link::{
-    CellularSpec, Course, DelaySpec, DelayTable, DirectionSpec, Distribution, JitterSpec, JitterTable, LinkSpec,
-    LossName, LossSpec, LossTable, OrbitName, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec,
-    RateTable, SatelliteSpec,
-};
-pub use load::{Load, LoadKind, Periods, Ways};
-pub use measured::{Measured, Origin, Shape, Share};
-pub use mqtt::{
-    Arrival, Batching, BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard, Forwarding, Mqtt, MqttStreams,
-    MqttVersion, PUBLISHERS_START, Session,
-};
-pub use place::{Pairs, Side};
+pub use beside::Beside;
+pub use cell::{Cell, Station};
+pub use changes::{Change, Given, Switching};
+pub use flow::{App, Flow, Migrate, RadioKind, Rebind, Renewed, Task, Way};
+pub use link::Link;
+pub use load::{Load, Pattern, Periods};
+pub use measured::Measured;
+pub use mqtt::{Bridge, Broker, Mqtt};
+pub use place::{Place, Side};
 pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
-pub use quantity::{FromText, Probability, Quantity};
+pub use quantity::{FromText, Probability, Quantity, split};
+pub use topology::{GraphLink, Kind, Path, Topology};
 
+use flow::FlowSpec;
 use haltere_net::Span;
+use load::LoadSpec;
+use mqtt::{BrokerSpec, Totals};
+use probe::ProbeSpec;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use topology::{AnyTopology, TopologySpec};
 
 /// An error in a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,54 +60,35 @@ fn error(path: impl Into<String>, message: impl Into<String>) -> ScenarioError {
     ScenarioError { path: path.into(), message: message.into() }
 }
 
-/// A run as data.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A run as data, with all defaults filled in. What it says can be run; whether there is a route between two hosts, and whether
+/// its contenders run at a fidelity, shows when the run is built.
+#[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Virtual time after which a run with unfinished transfers has failed (default 1h).
-    #[serde(default)]
-    pub time_limit: Option<Quantity<Span>>,
-    /// Stop at this time, whether transfers are finished or not. Unlimited flows need it.
-    #[serde(default)]
-    pub duration: Option<Quantity<Span>>,
-    /// Count goodput from this time on. Needs `duration`.
-    #[serde(default)]
-    pub measure_from: Option<Quantity<Span>>,
-    /// The implementation of the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator).
-    /// The model always uses its own links.
-    #[serde(default)]
+    /// Virtual time after which a run with unfinished transfers has failed, if it is given.
+    pub time_limit: Option<Span>,
+    /// When the run stops, whether transfers are finished or not.
+    pub duration: Option<Duration>,
+    /// The implementation of the links of a real network.
     pub links: Links,
-    /// The network, given directly or drawn from measured paths.
-    #[schemars(with = "AnyTopology")]
+    /// The network.
     pub topology: Topology,
     /// The flows, each from a server to a client.
-    #[serde(default)]
     pub flows: Vec<Flow>,
-    /// Brokers that are not as they are by default, for flows with `mqtt`.
-    #[serde(default)]
-    pub brokers: Vec<BrokerSpec>,
+    /// Brokers that are not as they are by default, and their bridges.
+    pub brokers: Vec<Broker>,
     /// Small exchanges that measure the round-trip time.
-    #[serde(default)]
     pub probes: Vec<Probe>,
     /// Datagrams beside the flows that no congestion control holds back.
-    #[serde(default)]
     pub loads: Vec<Load>,
 }
 
-/// The shapes of networks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Servers and clients at the two ends of one link.
-    PointToPoint,
-    /// n servers and n clients, each pair with its own access links, across one bottleneck.
-    Dumbbell,
-    /// A server and a client with several links between them. Each has an address on each link.
-    Multipath,
-    /// A server, and clients that are stations of a cell of IEEE 802.11. A link joins the server with the access point.
-    Cell,
-    /// Any nodes and links.
-    Graph,
+/// How long a run lasts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Duration {
+    /// All of it.
+    pub whole: Span,
+    /// Goodput counts from this time on, if it is given.
+    pub measure_from: Option<Span>,
 }
 
 /// The implementation of the links of a real network.
@@ -120,63 +102,71 @@ pub enum Links {
     Haltere,
 }
 
-/// The forms of a scenario's topology in a file. A [`Measured`] one is replaced before a run.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[allow(dead_code)] // named by the schema alone
-enum AnyTopology {
-    Given(Box<Topology>),
-    Measured(Box<Measured>),
+/// A run as data.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Scenario")]
+struct ScenarioSpec {
+    /// Virtual time after which a run with unfinished transfers has failed (default 1h).
+    time_limit: Option<Quantity<Span>>,
+    /// Stop at this time, whether transfers are finished or not. Unlimited flows need it.
+    duration: Option<Quantity<Span>>,
+    /// Count goodput from this time on. Needs `duration`.
+    measure_from: Option<Quantity<Span>>,
+    /// The implementation of the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator).
+    /// The model always uses its own links.
+    #[serde(default)]
+    links: Links,
+    /// The network, given directly or drawn from measured paths.
+    #[schemars(with = "AnyTopology")]
+    topology: TopologySpec,
+    /// The flows, each from a server to a client.
+    #[serde(default)]
+    flows: Vec<FlowSpec>,
+    /// Brokers that are not as they are by default, for flows with `mqtt`.
+    #[serde(default)]
+    brokers: Vec<BrokerSpec>,
+    /// Small exchanges that measure the round-trip time.
+    #[serde(default)]
+    probes: Vec<ProbeSpec>,
+    /// Datagrams beside the flows that no congestion control holds back.
+    #[serde(default)]
+    loads: Vec<LoadSpec>,
 }
 
-/// The network.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Topology {
-    /// Its shape.
-    pub kind: Kind,
-    /// Dumbbell: number of server-client pairs (default 1).
-    #[serde(default)]
-    pub pairs: Option<u32>,
-    /// Point to point: the link, `down` from server to client. Cell: the link from the server to the access point (default
-    /// 1Gbit/s without delay).
-    #[serde(default)]
-    pub link: Option<LinkSpec>,
-    /// Dumbbell: the link between the routers.
-    #[serde(default)]
-    pub bottleneck: Option<LinkSpec>,
-    /// Dumbbell: the links from servers and clients to their routers (default 1Gbit/s without delay).
-    #[serde(default)]
-    pub access: Option<LinkSpec>,
-    /// Multipath: the links, each `down` from server to client. They are called `path 0`, `path 1`, … A transport with
-    /// a single path uses the first.
-    #[serde(default)]
-    pub paths: Option<Vec<LinkSpec>>,
-    /// Graph: the links. The nodes are those that the links and cells name.
-    #[serde(default)]
-    pub links: Option<Vec<GraphLink>>,
-    /// Cell: the cell. Client k is its station k, which flows choose by `pair`.
-    #[serde(default)]
-    pub cell: Option<CellSpec>,
-    /// Graph: cells of IEEE 802.11.
-    #[serde(default)]
-    pub cells: Option<Vec<CellSpec>>,
+/// The JSON Schema of a scenario.
+pub fn schema() -> schemars::Schema {
+    schemars::schema_for!(ScenarioSpec)
 }
 
-/// A link of a graph.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GraphLink {
-    /// Its name in results (default: `from-to`).
-    #[serde(default)]
-    pub name: Option<String>,
-    /// The node at its first end.
-    pub from: String,
-    /// The node at its second end.
-    pub to: String,
-    /// The link's properties.
-    #[serde(default)]
-    pub link: LinkSpec,
+/// What the tables of a scenario stand in.
+struct Frame<'a> {
+    topology: &'a Topology,
+    duration: Option<Span>,
+}
+
+/// A table whose fields depend on its kind.
+struct OfKind<'a> {
+    path: &'a str,
+    /// The kind, for errors, such as `a dumbbell`.
+    what: &'a str,
+}
+
+impl OfKind<'_> {
+    /// Refuses the fields that are given and not among those of the kind.
+    fn only(&self, fields: &[&str], given: &[(&str, bool)]) -> Result<(), ScenarioError> {
+        match given.iter().find(|(field, given)| *given && !fields.contains(field)) {
+            None => Ok(()),
+            Some((field, _)) => {
+                Err(error(format!("{}.{field}", self.path), format!("{} has no {field}: leave it out", self.what)))
+            }
+        }
+    }
+
+    /// The value of a field that the kind needs.
+    fn needs<T>(&self, field: &str, value: Option<T>) -> Result<T, ScenarioError> {
+        value.ok_or_else(|| error(self.path, format!("{} needs {field}", self.what)))
+    }
 }
 
 /// The text of an error of serde_json without its position, which refers to a text that the user never sees.
@@ -203,39 +193,50 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> 
 
 /// The largest number of flows in a scenario.
 const MAX_FLOWS: usize = 100_000;
-/// The largest number of paths between a server and a client: more than any host has interfaces.
-const MAX_PATHS: usize = 64;
+/// When a run without a duration has failed if the scenario does not say.
+const TIME_LIMIT: Span = Span::from_secs(3600);
 
 impl Scenario {
-    /// Parses a scenario from JSON and checks everything that can be checked without running it.
+    /// Parses a scenario from JSON.
+    ///
+    /// # Errors
+    /// If something is wrong that shows without running it, with the path of the field.
     pub fn from_json(json: &str) -> Result<Scenario, ScenarioError> {
-        let mut scenario: Scenario = read(json)?;
-        let topology = &mut scenario.topology;
-        for cell in topology.cell.iter_mut().chain(topology.cells.iter_mut().flatten()) {
-            cell.fill();
+        let spec: ScenarioSpec = read(json)?;
+        let topology = Topology::try_from(spec.topology)?;
+        let brokers = parsed(spec.brokers, "brokers", |broker, path| broker.broker(path, &topology))?;
+        mqtt::check_brokers(&brokers)?;
+        let frame = Frame { topology: &topology, duration: spec.duration.map(|q| q.0) };
+        let (mut flows, mut totals) = (Vec::new(), Totals::default());
+        for (i, spec) in spec.flows.into_iter().enumerate() {
+            let path = format!("flows[{i}]");
+            let repeated = spec.flow(&path, &frame)?;
+            totals.add(&repeated, &path, &frame)?;
+            for mut flow in repeated.flows(&topology) {
+                if let Task::Messages(mqtt) = &mut flow.task {
+                    mqtt.publishers.flow = flows.len() as u32;
+                    mqtt.delivered_qos = mqtt::delivered_qos(&brokers, mqtt, &flow.place.server, &path)?;
+                }
+                flows.push(flow);
+            }
         }
-        scenario.check()?;
-        let count = scenario.topology.pair_count();
-        let copies = |flow: &Flow| flow.copies.unwrap_or(1) as usize;
-        let each = |flow: Flow| -> Vec<Flow> {
-            let one = Flow { copies: None, pairs: None, ..flow.clone() };
-            let pairs = flow.pairs.map(|pairs| pairs.numbers(count).map(|n| Flow { pair: Some(n), ..one.clone() }));
-            let flows = pairs.map_or_else(|| vec![one.clone()], Iterator::collect);
-            flows.into_iter().flat_map(|one| std::iter::repeat_n(one, copies(&flow))).collect()
-        };
-        let pairs = |flow: &Flow| flow.pairs.map_or(1, |p| p.numbers(count).len());
-        let total = scenario.flows.iter().map(|f| pairs(f).saturating_mul(copies(f))).fold(0, usize::saturating_add);
-        if total > MAX_FLOWS {
-            return Err(error("flows", format!("{total} flows are too many: at most {MAX_FLOWS}")));
-        }
-        scenario.flows = scenario.flows.into_iter().flat_map(each).collect();
-        scenario.loads = scenario.loads.into_iter().flat_map(Load::split).collect();
+        mqtt::check_used(&brokers, &flows)?;
+        let probes = parsed(spec.probes, "probes", |probe, path| probe.probe(path, &topology))?;
+        let loads = parsed(spec.loads, "loads", |load, path| load.loads(path, &topology))?.concat();
+        let duration = duration(spec.duration.map(|q| q.0), spec.measure_from.map(|q| q.0))?;
+        let time_limit = spec.time_limit.map(|q| q.0);
+        let scenario = Scenario { time_limit, duration, links: spec.links, topology, flows, brokers, probes, loads };
+        scenario.check_end()?;
         Ok(scenario)
     }
 
-    /// Checks whether there is something else than flows, and whether it ends.
-    fn check_without_flows(&self) -> Result<(), ScenarioError> {
-        let ends: Vec<bool> = self.probes.iter().map(Probe::ends).chain(self.loads.iter().map(Load::ends)).collect();
+    /// Checks whether there is something to run, and whether it ends. Flows that do not end were refused before.
+    fn check_end(&self) -> Result<(), ScenarioError> {
+        let probes = self.probes.iter().map(|probe| probe.beside.ends());
+        let ends: Vec<bool> = probes.chain(self.loads.iter().map(|load| load.beside.ends())).collect();
+        if !self.flows.is_empty() {
+            return Ok(());
+        }
         if ends.is_empty() {
             let message = "there is no flow: add a [[flows]] table with a contender, or a [[probes]] table";
             return Err(error("flows", message));
@@ -247,178 +248,40 @@ impl Scenario {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
-        self.topology.check()?;
-        if self.flows.is_empty() {
-            self.check_without_flows()?;
-        }
-        for (i, flow) in self.flows.iter().enumerate() {
-            flow.check(&format!("flows[{i}]"), self)?;
-        }
-        for (i, broker) in self.brokers.iter().enumerate() {
-            broker.check(&format!("brokers[{i}]"), self)?;
-        }
-        self.check_all_counts()?;
-        self.check_bridges()?;
-        for (i, probe) in self.probes.iter().enumerate() {
-            probe.check(&format!("probes[{i}]"), self)?;
-        }
-        for (i, load) in self.loads.iter().enumerate() {
-            load.check(&format!("loads[{i}]"), self)?;
-        }
-        if self.measure_from.is_some() && self.duration.is_none() {
-            return Err(error("measure_from", "it goes with duration: set duration too, or leave it out"));
-        }
-        if let (Some(from), Some(duration)) = (self.measure_from, self.duration)
-            && from.0 >= duration.0
-        {
-            return Err(error("measure_from", format!("{} is not before duration, {}", from.0, duration.0)));
-        }
-        Ok(())
+    /// When the run is over, if nothing ends it before.
+    pub fn end(&self) -> Span {
+        self.duration.map(|duration| duration.whole).or(self.time_limit).unwrap_or(TIME_LIMIT)
+    }
+
+    /// Goodput counts from this time on, if it is given.
+    pub fn measure_from(&self) -> Option<Span> {
+        self.duration.and_then(|duration| duration.measure_from)
+    }
+
+    /// Checks whether there is a bandwidth-delay product wherever a length is given in one.
+    ///
+    /// # Errors
+    /// The path of a length without one, and what is missing.
+    pub fn check_lengths(&self) -> Result<(), ScenarioError> {
+        self.topology.check_lengths()
     }
 }
 
-/// Only paths can be in reserve.
-fn no_backup(link: &LinkSpec, path: &str) -> Result<(), ScenarioError> {
-    match link.backup {
-        None => Ok(()),
-        Some(_) => {
-            let message = "only a path of a multipath topology can be in reserve: leave it out";
-            Err(error(format!("{path}.backup"), message))
-        }
-    }
+/// What the tables of a list mean, each by its path.
+fn parsed<S, T>(
+    specs: Vec<S>,
+    name: &str,
+    parse: impl Fn(S, &str) -> Result<T, ScenarioError>,
+) -> Result<Vec<T>, ScenarioError> {
+    specs.into_iter().enumerate().map(|(i, spec)| parse(spec, &format!("{name}[{i}]"))).collect()
 }
 
-impl Topology {
-    /// Whether a middlebox on the link of this name, as in results, removes MPTCP's options.
-    pub fn strips_options(&self, name: &str) -> bool {
-        let of_paths = self.paths.iter().flatten().enumerate().find(|(k, _)| name == format!("path {k}"));
-        let of_graph = self.links.iter().flatten().find(|link| link.name() == name);
-        let link = match self.kind {
-            Kind::PointToPoint => self.link.as_ref(),
-            Kind::Cell => self.link.as_ref().filter(|_| name == "link"),
-            Kind::Dumbbell if name == "bottleneck" => self.bottleneck.as_ref(),
-            Kind::Dumbbell => self.access.as_ref(),
-            Kind::Multipath => of_paths.map(|(_, link)| link),
-            Kind::Graph => of_graph.map(|link| &link.link),
-        };
-        link.is_some_and(|link| link.strip_options == Some(true))
-    }
-
-    fn check(&self) -> Result<(), ScenarioError> {
-        let required = match self.kind {
-            Kind::PointToPoint => ("link", self.link.is_some()),
-            Kind::Dumbbell => ("bottleneck", self.bottleneck.is_some()),
-            Kind::Multipath => ("paths", self.paths.is_some()),
-            Kind::Cell => ("cell", self.cell.is_some()),
-            Kind::Graph => ("links", self.links.is_some() || self.cells.is_some()),
-        };
-        let name = match self.kind {
-            Kind::PointToPoint => "point-to-point",
-            Kind::Dumbbell => "dumbbell",
-            Kind::Multipath => "multipath network",
-            Kind::Cell => "cell",
-            Kind::Graph => "graph",
-        };
-        if !required.1 {
-            let what = if matches!(self.kind, Kind::Multipath | Kind::Graph) { "list" } else { "table" };
-            return Err(error("topology", format!("a {name} needs the {what} topology.{}", required.0)));
+fn duration(whole: Option<Span>, measure_from: Option<Span>) -> Result<Option<Duration>, ScenarioError> {
+    match (whole, measure_from) {
+        (None, Some(_)) => Err(error("measure_from", "it goes with duration: set duration too, or leave it out")),
+        (Some(whole), Some(from)) if from >= whole => {
+            Err(error("measure_from", format!("{from} is not before duration, {whole}")))
         }
-        let given = [
-            ("pairs", self.pairs.is_some(), [Kind::Dumbbell].as_slice()),
-            ("link", self.link.is_some(), &[Kind::PointToPoint, Kind::Cell]),
-            ("bottleneck", self.bottleneck.is_some(), &[Kind::Dumbbell]),
-            ("access", self.access.is_some(), &[Kind::Dumbbell]),
-            ("paths", self.paths.is_some(), &[Kind::Multipath]),
-            ("links", self.links.is_some(), &[Kind::Graph]),
-            ("cell", self.cell.is_some(), &[Kind::Cell]),
-            ("cells", self.cells.is_some(), &[Kind::Graph]),
-        ];
-        if let Some((field, ..)) = given.iter().find(|(_, present, kinds)| *present && !kinds.contains(&self.kind)) {
-            return Err(error(format!("topology.{field}"), format!("a {name} has no {field}: leave it out")));
-        }
-        if let Some(pairs) = self.pairs.filter(|p| !(1..=100_000).contains(p)) {
-            return Err(error("topology.pairs", format!("{pairs} pairs: give a number from 1 to 100000")));
-        }
-        let named = [("link", &self.link), ("bottleneck", &self.bottleneck), ("access", &self.access)];
-        for (field, spec) in named.into_iter().filter_map(|(f, s)| s.as_ref().map(|s| (f, s))) {
-            no_backup(spec, &format!("topology.{field}"))?;
-            spec.check(&format!("topology.{field}"))?;
-        }
-        if let Some(paths) = &self.paths {
-            if !(1..=MAX_PATHS).contains(&paths.len()) {
-                let message = format!("{} paths: give from 1 to {MAX_PATHS}", paths.len());
-                return Err(error("topology.paths", message));
-            }
-            for (i, path) in paths.iter().enumerate() {
-                path.check(&format!("topology.paths[{i}]"))?;
-            }
-        }
-        let mut names = std::collections::BTreeSet::new();
-        for (i, link) in self.links.iter().flatten().enumerate() {
-            let name = link.name();
-            if !names.insert(name.clone()) {
-                let message = format!("a link before it is called {name:?} too: give this one another name");
-                return Err(error(format!("topology.links[{i}]"), message));
-            }
-            if link.from == link.to {
-                return Err(error(format!("topology.links[{i}]"), format!("it joins {:?} with itself", link.from)));
-            }
-            no_backup(&link.link, &format!("topology.links[{i}]"))?;
-            link.link.check(&format!("topology.links[{i}].link"))?;
-        }
-        if self.kind == Kind::Cell {
-            names.insert("link".to_string());
-        }
-        for (path, cell) in self.all_cells() {
-            cell.check(&path)?;
-            let mut nodes = cell.station_names().chain([cell.access_point().to_string()]);
-            if self.kind == Kind::Cell && nodes.any(|node| node == "server") {
-                let message =
-                    "\"server\" is the node behind the link: give the access point and the stations other names";
-                return Err(error(path, message));
-            }
-            let own = [cell.name().to_string()].into_iter();
-            let all = own.chain(cell.station_names().map(|station| self.station_link(cell, &station)));
-            if let Some(name) = all.into_iter().find(|name| !names.insert(name.clone())) {
-                let message = format!("a link or a cell before it is called {name:?} too: give this one another name");
-                return Err(error(format!("{path}.name"), message));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether links or cells of a graph name a node.
-    fn has_node(&self, name: &str) -> bool {
-        let linked = self.links.iter().flatten().any(|l| l.from == name || l.to == name);
-        let mut cells = self.cells.iter().flatten();
-        linked || cells.any(|cell| cell.access_point() == name || cell.station_names().any(|station| station == name))
-    }
-
-    /// All cells, with their paths.
-    pub(crate) fn all_cells(&self) -> impl Iterator<Item = (String, &CellSpec)> {
-        let one = self.cell.iter().map(|cell| ("topology.cell".to_string(), cell));
-        let several = self.cells.iter().flatten().enumerate();
-        one.chain(several.map(|(i, cell)| (format!("topology.cells[{i}]"), cell)))
-    }
-
-    /// How many pairs of hosts there are to choose from.
-    pub(crate) fn pair_count(&self) -> u32 {
-        match &self.cell {
-            Some(cell) => cell.count() as u32,
-            None => self.pairs.unwrap_or(1),
-        }
-    }
-
-    /// The name in results of the link of a station.
-    pub(crate) fn station_link(&self, cell: &CellSpec, station: &str) -> String {
-        if self.kind == Kind::Cell { station.to_string() } else { format!("{}/{station}", cell.name()) }
-    }
-}
-
-impl GraphLink {
-    /// Its name in results, which also names its random streams.
-    pub fn name(&self) -> String {
-        self.name.clone().unwrap_or_else(|| format!("{}-{}", self.from, self.to))
+        _ => Ok(whole.map(|whole| Duration { whole, measure_from })),
     }
 }

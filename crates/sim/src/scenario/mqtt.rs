@@ -3,118 +3,132 @@
 mod broker;
 mod limits;
 
-pub use broker::{BridgeSpec, BridgeTopicSpec, BridgeWay, BrokerSpec, Discard, Forwarding};
+pub use broker::{Bridge, Broker};
+pub(super) use broker::{BrokerSpec, check_brokers, check_used, delivered_qos};
+pub(super) use limits::Totals;
 
+use super::flow::OF_TLS;
 use super::quantity::Quantity;
-use super::{Flow, Kind, Scenario, ScenarioError, Way, error};
-use crate::application::MARK;
-use crate::contender::{Contender, Switch};
+use super::{Frame, OfKind, ScenarioError, error};
+use crate::application::{Arrivals, MARK, PUBLISHER_LEVELS, PublisherPlan, Traffic};
+use crate::contender::Contender;
+use haltere_mqtt::client::Batch;
+use haltere_mqtt::{ClientConfig, QoS, Streams, Version};
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// When publishers connect if the flow does not say.
 pub const PUBLISHERS_START: Span = Span::from_secs(5);
 /// The largest payload, bytes: packets of up to 1 MiB are taken.
 const LARGEST: u64 = 1_000_000;
+/// The keep-alive time of clients, s: that of common client libraries (Eclipse Paho). Over QUIC it is shorter than the idle
+/// timeout of 30 s, which would end the connection.
+const KEEP_ALIVE: u16 = 60;
+const QUIC_KEEP_ALIVE: u16 = 20;
 
-/// Messages from publishers to a subscriber, through a broker. Each publisher has a connection of its own. All have the
-/// flow's contender.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// The messages of a flow with all defaults filled in.
+#[derive(Clone, Debug)]
 pub struct Mqtt {
     /// The subscriber's node.
     pub subscriber: String,
+    /// The node of the subscriber's broker.
+    pub subscriber_broker: String,
+    /// The contender of the subscriber's connection.
+    pub delivery: Contender,
+    /// Whether there is TLS over TCP.
+    pub tls: bool,
+    /// Which stream carries a message where the transport has more than one.
+    pub streams: Streams,
+    /// What the publishers do.
+    pub publishers: PublisherPlan,
+    /// How the subscriber behaves.
+    pub receives: ClientConfig,
+    /// How long missing messages are waited for.
+    pub wait: Span,
+    /// The QoS with which messages are delivered: the lowest on their way.
+    pub delivered_qos: QoS,
+}
+
+/// Messages from publishers to a subscriber, through a broker. Each publisher has a connection of its own. All have the
+/// flow's contender.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Mqtt")]
+pub(super) struct MqttSpec {
+    /// The subscriber's node.
+    subscriber: String,
     /// The node of the subscriber's broker, if it is another than the publishers'. Bridges lead there.
-    #[serde(default)]
-    pub subscriber_broker: Option<String>,
+    subscriber_broker: Option<String>,
     /// The contender of the subscriber's connection (default: the flow's).
-    #[serde(default)]
     #[schemars(with = "Option<String>")]
-    pub delivery: Option<Contender>,
+    delivery: Option<Contender>,
     /// The version of MQTT (default 5).
     #[serde(default)]
-    pub version: MqttVersion,
+    version: MqttVersion,
     /// The quality of service with which messages are published and subscribed to: 0, 1 or 2 (default 0).
     #[serde(default)]
-    pub qos: u8,
+    qos: u8,
     /// How many publishers there are (default 1).
-    #[serde(default)]
-    pub publishers: Option<u32>,
+    publishers: Option<u32>,
     /// The largest random delay of each publisher's start, uniformly drawn in each replication (default 0s).
-    #[serde(default)]
-    pub spread: Option<Quantity<Span>>,
+    spread: Option<Quantity<Span>>,
     /// How many topics each publisher publishes to, in turn (default 1).
-    #[serde(default)]
-    pub topics: Option<u32>,
+    topics: Option<u32>,
     /// Payload of a message (default 500B).
-    #[serde(default)]
-    pub payload: Option<Quantity<Bytes>>,
+    payload: Option<Quantity<Bytes>>,
     /// How many messages each publisher has. Without it they publish until the run ends.
-    #[serde(default)]
-    pub messages: Option<u64>,
+    messages: Option<u64>,
     /// The time from one message to the next, or its mean (default 1s).
-    #[serde(default)]
-    pub interval: Option<Quantity<Span>>,
+    interval: Option<Quantity<Span>>,
     /// When messages come (default constant).
     #[serde(default)]
-    pub arrivals: Arrival,
+    arrivals: Arrival,
     /// Bursts: messages of a burst (default 10).
-    #[serde(default)]
-    pub burst: Option<u32>,
+    burst: Option<u32>,
     /// On-off: the mean length of a period with messages.
-    #[serde(default)]
-    pub on: Option<Quantity<Span>>,
+    on: Option<Quantity<Span>>,
     /// On-off: the mean length of a period without messages.
-    #[serde(default)]
-    pub off: Option<Quantity<Span>>,
+    off: Option<Quantity<Span>>,
     /// Trace: the times after the first connection at which messages come, ascending, and their payloads.
-    #[serde(default)]
-    pub trace: Option<Vec<(Quantity<Span>, Quantity<Bytes>)>>,
+    trace: Option<Vec<(Quantity<Span>, Quantity<Bytes>)>>,
     /// Whether there is TLS over TCP, as the contender's switches say (default true).
-    #[serde(default)]
-    pub tls: Option<bool>,
+    tls: Option<bool>,
     /// Over QUIC: which stream carries a message (default one).
     #[serde(default)]
-    pub streams: MqttStreams,
+    streams: MqttStreams,
     /// Whether publishers send messages right after CONNECT. Otherwise they wait for CONNACK (default false).
     #[serde(default)]
-    pub eager: bool,
+    eager: bool,
     /// Whether each publisher closes its connection when nothing is left to say, and opens it again for the next message
     /// (default false).
     #[serde(default)]
-    pub sleep: bool,
+    sleep: bool,
     /// How long after a loss of its connection a publisher connects again (default 1s).
-    #[serde(default)]
-    pub reconnect: Option<Quantity<Span>>,
+    reconnect: Option<Quantity<Span>>,
     /// Whether publishers' sessions outlive their connections (default persistent).
     #[serde(default)]
-    pub session: Session,
+    session: Session,
     /// The longest time between two packets of a client, whole seconds (default 60s, over QUIC 20s; 0s: without
     /// limit).
-    #[serde(default)]
-    pub keep_alive: Option<Quantity<Span>>,
+    keep_alive: Option<Quantity<Span>>,
     /// MQTT 5: how many messages of QoS 1 and 2 the subscriber takes before it acknowledges them (default 65535).
-    #[serde(default)]
-    pub receive_maximum: Option<u16>,
+    receive_maximum: Option<u16>,
     /// How many messages of QoS 1 and 2 a publisher has in flight at most (default 65535; in MQTT 5 the broker's Receive
     /// Maximum holds, too).
-    #[serde(default)]
-    pub window: Option<u16>,
+    window: Option<u16>,
     /// MQTT 5: how many topic aliases the subscriber takes (default 0).
-    #[serde(default)]
-    pub topic_alias_maximum: Option<u16>,
+    topic_alias_maximum: Option<u16>,
     /// Whether publishers send several messages together (default no).
-    #[serde(default)]
-    pub batch: Option<Batching>,
+    batch: Option<Batching>,
     /// After the last message was published or delivered: how long missing ones are waited for (default 60s).
-    #[serde(default)]
-    pub wait: Option<Quantity<Span>>,
+    wait: Option<Quantity<Span>>,
 }
 
 /// The versions of MQTT.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
-pub enum MqttVersion {
+enum MqttVersion {
     /// MQTT 3.1.1.
     #[serde(rename = "3.1.1")]
     V311,
@@ -127,7 +141,7 @@ pub enum MqttVersion {
 /// When messages come.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Arrival {
+enum Arrival {
     /// One after each interval.
     #[default]
     Constant,
@@ -141,23 +155,10 @@ pub enum Arrival {
     Trace,
 }
 
-impl Arrival {
-    /// Its name in scenarios.
-    const fn name(self) -> &'static str {
-        match self {
-            Arrival::Constant => "constant",
-            Arrival::Poisson => "poisson",
-            Arrival::Bursts => "bursts",
-            Arrival::OnOff => "on-off",
-            Arrival::Trace => "trace",
-        }
-    }
-}
-
 /// Which stream carries a message.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum MqttStreams {
+enum MqttStreams {
     /// One stream for all.
     #[default]
     One,
@@ -172,7 +173,7 @@ pub enum MqttStreams {
 /// Whether sessions outlive connections.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Session {
+enum Session {
     /// Each connection begins a new session.
     Clean,
     /// The session goes on with the next connection.
@@ -183,11 +184,11 @@ pub enum Session {
 /// Several messages that are sent together.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Batching {
+struct Batching {
     /// They are sent once there are so many,
-    pub messages: u32,
+    messages: u32,
     /// or once the first has waited for so long.
-    pub delay: Quantity<Span>,
+    delay: Quantity<Span>,
 }
 
 fn at_least_one(fields: impl IntoIterator<Item = (&'static str, bool)>, path: &str) -> Result<(), ScenarioError> {
@@ -197,113 +198,102 @@ fn at_least_one(fields: impl IntoIterator<Item = (&'static str, bool)>, path: &s
     }
 }
 
-/// Whether a keep-alive time can be said.
-fn check_keep_alive(given: Option<Quantity<Span>>, path: &str) -> Result<(), ScenarioError> {
-    match given.map(|q| q.0) {
-        Some(time) if time.as_nanos() % 1_000_000_000 != 0 || time > Span::from_secs(u64::from(u16::MAX)) => {
-            let message = format!("{time}: give whole seconds, from 0s to 65535s");
-            Err(error(format!("{path}.keep_alive"), message))
+/// How a client behaves, of a flow or a bridge. `quic` says whether the transport has more than one stream.
+fn client(
+    (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
+    quic: bool,
+    path: &str,
+) -> Result<ClientConfig, ScenarioError> {
+    let default = if quic { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
+    let keep_alive = match keep_alive.map(|q| q.0) {
+        None => default,
+        Some(time) if time.as_nanos() % 1_000_000_000 == 0 && time <= Span::from_secs(u64::from(u16::MAX)) => {
+            (time.as_millis() / 1000) as u16
         }
-        _ => Ok(()),
+        Some(time) => {
+            let message = format!("{time}: give whole seconds, from 0s to 65535s");
+            return Err(error(format!("{path}.keep_alive"), message));
+        }
+    };
+    Ok(ClientConfig {
+        version: if version == MqttVersion::V311 { Version::V311 } else { Version::V5 },
+        keep_alive,
+        clean: session == Session::Clean,
+        session_expiry: if session == Session::Clean { 0 } else { u32::MAX },
+        ..ClientConfig::new("")
+    })
+}
+
+/// Whether there is TLS over TCP. Where there is none, none of its switches is.
+fn tls(given: Option<bool>, contenders: &[&Contender], path: &str) -> Result<bool, ScenarioError> {
+    let of_tcp = contenders.iter().filter(|contender| !contender.transport.is_quic());
+    let switch = of_tcp.flat_map(|contender| &contender.switches).find(|switch| OF_TLS.contains(switch));
+    let message = match (given, switch) {
+        (Some(false), Some(switch)) => {
+            format!("without TLS there is no {}: leave one of them out", switch.describe().name)
+        }
+        (Some(_), _) if contenders.iter().all(|contender| contender.transport.is_quic()) => {
+            "QUIC always has TLS: leave it out".into()
+        }
+        _ => return Ok(given != Some(false)),
+    };
+    Err(error(format!("{path}.tls"), message))
+}
+
+/// A time of at least 1 us.
+fn time(given: Option<Quantity<Span>>, default: Span, path: &str) -> Result<Span, ScenarioError> {
+    match given.map_or(default, |q| q.0) {
+        time if time < Span::from_micros(1) => Err(error(path, format!("{time} is too short: give at least 1us"))),
+        time => Ok(time),
     }
 }
 
-/// Whether there is TLS to be left out, and none of its switches if it is.
-fn check_tls(tls: Option<bool>, contenders: &[&Contender], path: &str) -> Result<(), ScenarioError> {
-    for contender in contenders {
-        let of_tls = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
-        if tls == Some(false)
-            && !contender.transport.is_quic()
-            && let Some(switch) = contender.switches.iter().find(|s| of_tls.contains(s))
-        {
-            let name = switch.describe().name;
-            let message = format!("without TLS there is no {name}: leave one of them out");
-            return Err(error(format!("{path}.tls"), message));
-        }
-    }
-    if tls.is_some() && contenders.iter().all(|contender| contender.transport.is_quic()) {
-        return Err(error(format!("{path}.tls"), "QUIC always has TLS: leave it out"));
-    }
-    Ok(())
+/// A number of QoS.
+fn qos(level: u8, path: &str) -> Result<QoS, ScenarioError> {
+    QoS::of(level).ok_or_else(|| error(path, format!("{level}: give 0, 1 or 2")))
 }
 
 impl Mqtt {
-    /// Payload of a message, bytes.
-    pub fn payload(&self) -> u64 {
-        self.payload.map_or(500, |q| q.0.0)
-    }
-
     /// The number of publishers.
-    pub fn publishers(&self) -> u32 {
-        self.publishers.unwrap_or(1)
-    }
-
-    /// The node of the subscriber's broker, of a flow with this server.
-    pub fn subscriber_broker<'a>(&'a self, server: &'a str) -> &'a str {
-        self.subscriber_broker.as_deref().unwrap_or(server)
+    pub const fn publishers(&self) -> u32 {
+        self.publishers.publishers
     }
 
     /// The number of messages of all publishers, if it is limited.
     pub fn messages(&self) -> Option<u64> {
-        let each = self.trace.as_ref().map(|trace| trace.len() as u64).or(self.messages)?;
+        let traffic = &self.publishers.traffic;
+        let each = match &traffic.arrivals {
+            Arrivals::Trace(trace) => trace.len() as u64,
+            _ => traffic.messages?,
+        };
         Some(each.saturating_mul(u64::from(self.publishers())))
     }
 
     /// Payload of all messages, bytes, if it is limited.
     pub(super) fn total(&self) -> Option<u64> {
-        match &self.trace {
-            Some(trace) => {
-                let each: u64 = trace.iter().map(|(_, size)| size.0.0).sum();
+        let traffic = &self.publishers.traffic;
+        match &traffic.arrivals {
+            Arrivals::Trace(trace) => {
+                let each: u64 = trace.iter().map(|(_, size)| size).sum();
                 Some(each * u64::from(self.publishers()))
             }
-            None => Some(self.messages()?.saturating_mul(self.payload())),
+            _ => Some(self.messages()?.saturating_mul(traffic.size)),
         }
     }
+}
 
-    pub(super) fn check(
-        &self,
-        path: &str,
+impl MqttSpec {
+    /// The messages that are meant, of the flow at `of_flow` with this contender and server.
+    pub(super) fn mqtt(
+        self,
         of_flow: &str,
-        flow: &Flow,
-        scenario: &Scenario,
-    ) -> Result<(), ScenarioError> {
-        let topology = &scenario.topology;
-        if topology.kind != Kind::Graph {
-            let message = "MQTT needs the nodes of a graph: give topology.kind = \"graph\" and links between publisher, \
-                           broker and subscriber";
-            return Err(error(path, message));
-        }
-        let other = [
-            ("page", flow.page.is_some()),
-            ("size", flow.size.is_some()),
-            ("app", flow.app != super::App::Https),
-            ("direction", flow.direction == Way::Up),
-        ];
-        if let Some((field, _)) = other.into_iter().find(|(_, given)| *given) {
-            let message = format!("messages have no {field}: leave {field} or mqtt out");
-            return Err(error(format!("{of_flow}.{field}"), message));
-        }
-        let nodes = [("subscriber", Some(&self.subscriber)), ("subscriber_broker", self.subscriber_broker.as_ref())];
-        for (field, node) in nodes {
-            if let Some(node) = node.filter(|node| !topology.has_node(node)) {
-                let message = format!("no link joins a node called {node:?}");
-                return Err(error(format!("{path}.{field}"), message));
-            }
-        }
-        if [flow.server.as_ref(), self.subscriber_broker.as_ref()].contains(&Some(&self.subscriber)) {
-            let message = "subscriber and broker are the same node: give the subscriber a node of its own";
-            return Err(error(format!("{path}.subscriber"), message));
-        }
-        if self.qos > 2 {
-            return Err(error(format!("{path}.qos"), format!("{}: give 0, 1 or 2", self.qos)));
-        }
-        let least = MARK as u64;
-        let sizes = self.trace.iter().flatten().map(|(_, size)| ("trace", size.0.0));
-        let sizes = self.payload.map(|q| ("payload", q.0.0)).into_iter().chain(sizes);
-        if let Some((field, size)) = sizes.into_iter().find(|(_, size)| !(least..=LARGEST).contains(size)) {
-            let message = format!("{size}B: give {least}B to {LARGEST}B (the first {least} bytes number the message)");
-            return Err(error(format!("{path}.{field}"), message));
-        }
+        contender: &Contender,
+        server: &str,
+        frame: &Frame<'_>,
+    ) -> Result<Mqtt, ScenarioError> {
+        let path = &format!("{of_flow}.mqtt");
+        let at = |field: &str| format!("{path}.{field}");
+        let subscriber_broker = self.broker(path, server, frame)?;
         let zero = [
             ("messages", self.messages == Some(0)),
             ("publishers", self.publishers == Some(0)),
@@ -314,61 +304,141 @@ impl Mqtt {
             ("batch.messages", self.batch.is_some_and(|batch| batch.messages == 0)),
         ];
         at_least_one(zero, path)?;
-        self.check_times(path, of_flow, scenario)?;
-        self.check_counts(path, scenario)?;
-        self.check_contender(path, flow)?;
-        self.check_streams(path, flow)
-    }
-
-    fn check_times(&self, path: &str, of_flow: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        for (field, given) in
-            [("interval", self.interval), ("reconnect", self.reconnect), ("on", self.on), ("off", self.off)]
-        {
-            if let Some(Quantity(time)) = given.filter(|q| q.0 < Span::from_micros(1)) {
-                let message = format!("{time} is too short: give at least 1us");
-                return Err(error(format!("{path}.{field}"), message));
-            }
+        let delivery = self.delivery.clone().unwrap_or_else(|| contender.clone());
+        let [quic, quic_delivery] = [contender, &delivery].map(|contender| contender.transport.is_quic());
+        let (qos, traffic) = (qos(self.qos, &at("qos"))?, self.traffic(path)?);
+        if self.streams != MqttStreams::One && !quic && !quic_delivery {
+            let message = "TCP has one stream: give streams = \"one\", or a quic contender";
+            return Err(error(at("streams"), message));
         }
-        check_keep_alive(self.keep_alive, path)?;
-        let wanted = [
-            ("burst", self.burst.is_some(), Arrival::Bursts),
-            ("on", self.on.is_some(), Arrival::OnOff),
-            ("off", self.off.is_some(), Arrival::OnOff),
-            ("trace", self.trace.is_some(), Arrival::Trace),
-        ];
-        if let Some((field, ..)) = wanted.iter().find(|(_, given, of)| *given && self.arrivals != *of) {
-            let message = format!("arrivals = {:?} has no {field}: leave it out", self.arrivals.name());
-            return Err(error(format!("{path}.{field}"), message));
-        }
-        let needed = wanted.iter().find(|(field, given, of)| *field != "burst" && !given && self.arrivals == *of);
-        if let Some((field, ..)) = needed {
-            let message = format!("arrivals = {:?} needs the field {field}: give it", self.arrivals.name());
-            return Err(error(path, message));
-        }
-        let trace = self.trace.iter().flatten();
-        if self.trace.as_ref().is_some_and(Vec::is_empty) {
-            return Err(error(format!("{path}.trace"), "it has no message: give at least one"));
-        }
-        if trace.clone().zip(trace.skip(1)).any(|(one, next)| one.0.0 > next.0.0) {
-            return Err(error(format!("{path}.trace"), "its times go back: give them in ascending order"));
-        }
-        if self.messages.is_some() && self.trace.is_some() {
-            return Err(error(format!("{path}.messages"), "a trace has its messages: leave messages out"));
-        }
-        if self.messages().is_none() && scenario.duration.is_none() {
+        let streams = match self.streams {
+            MqttStreams::One => Streams::One,
+            MqttStreams::Topic => Streams::Topic,
+            MqttStreams::Publisher => Streams::Levels(PUBLISHER_LEVELS),
+            MqttStreams::Message => Streams::Message,
+        };
+        let window = self.window.unwrap_or(u16::MAX);
+        let of_client = (self.version, self.session, self.keep_alive);
+        let mqtt = Mqtt {
+            tls: tls(self.tls, &[contender, &delivery], path)?,
+            streams,
+            publishers: PublisherPlan {
+                flow: 0,
+                publishers: self.publishers.unwrap_or(1),
+                spread: self.spread.map_or(Span::ZERO, |q| q.0),
+                traffic,
+                shared: self.streams == MqttStreams::Publisher,
+                topics: self.topics.unwrap_or(1),
+                qos,
+                sleep: self.sleep,
+                reconnect: time(self.reconnect, Span::from_secs(1), &at("reconnect"))?,
+                client: ClientConfig {
+                    eager: self.eager,
+                    streams: if quic { streams } else { Streams::One },
+                    batch: self.batch.map(|b| Batch { messages: b.messages as usize, delay: b.delay.0 }),
+                    window,
+                    ..client(of_client, quic, path)?
+                },
+            },
+            receives: ClientConfig {
+                clean: false,
+                session_expiry: u32::MAX,
+                receive_maximum: self.receive_maximum.unwrap_or(u16::MAX),
+                topic_alias_maximum: self.topic_alias_maximum.unwrap_or(0),
+                window,
+                ..client(of_client, quic_delivery, path)?
+            },
+            wait: self.wait.map_or(Span::from_secs(60), |q| q.0),
+            delivered_qos: qos,
+            subscriber: self.subscriber,
+            subscriber_broker,
+            delivery,
+        };
+        if mqtt.messages().is_none() && frame.duration.is_none() {
             let message = "publishers without end need one: give mqtt a number of messages, or the scenario a duration";
             return Err(error(of_flow, message));
         }
-        Ok(())
+        mqtt.check_counts(path, frame)?;
+        mqtt.check_streams(&at("streams"), quic, quic_delivery)?;
+        Ok(mqtt)
     }
 
-    fn check_contender(&self, path: &str, flow: &Flow) -> Result<(), ScenarioError> {
-        let contenders: Vec<_> = [Some(&flow.contender), self.delivery.as_ref()].into_iter().flatten().collect();
-        let quic = contenders.iter().any(|contender| contender.transport.is_quic());
-        if self.streams != MqttStreams::One && !quic {
-            let message = "TCP has one stream: give streams = \"one\", or a quic contender";
-            return Err(error(format!("{path}.streams"), message));
+    /// The node of the subscriber's broker.
+    fn broker(&self, path: &str, server: &str, frame: &Frame<'_>) -> Result<String, ScenarioError> {
+        let broker = self.subscriber_broker.as_deref().unwrap_or(server);
+        for (field, node) in [("subscriber", self.subscriber.as_str()), ("subscriber_broker", broker)] {
+            if !frame.topology.has_node(node) {
+                return Err(error(format!("{path}.{field}"), format!("no link joins a node called {node:?}")));
+            }
         }
-        check_tls(self.tls, &contenders, path)
+        if [server, broker].contains(&self.subscriber.as_str()) {
+            let message = "subscriber and broker are the same node: give the subscriber a node of its own";
+            return Err(error(format!("{path}.subscriber"), message));
+        }
+        Ok(broker.to_string())
     }
+
+    /// What each publisher publishes.
+    fn traffic(&self, path: &str) -> Result<Traffic, ScenarioError> {
+        let at = |field: &str| format!("{path}.{field}");
+        let least = MARK as u64;
+        let sized = |field: &str, size: u64| match size {
+            size if (least..=LARGEST).contains(&size) => Ok(size),
+            size => {
+                let message =
+                    format!("{size}B: give {least}B to {LARGEST}B (the first {least} bytes number the message)");
+                Err(error(at(field), message))
+            }
+        };
+        let (name, fields): (_, &[&str]) = match self.arrivals {
+            Arrival::Constant => ("constant", &[]),
+            Arrival::Poisson => ("poisson", &[]),
+            Arrival::Bursts => ("bursts", &["burst"]),
+            Arrival::OnOff => ("on-off", &["on", "off"]),
+            Arrival::Trace => ("trace", &["trace"]),
+        };
+        let of = OfKind { path, what: &format!("arrivals = {name:?}") };
+        let given = [
+            ("burst", self.burst.is_some()),
+            ("on", self.on.is_some()),
+            ("off", self.off.is_some()),
+            ("trace", self.trace.is_some()),
+        ];
+        of.only(fields, &given)?;
+        let second = Span::from_secs(1);
+        let arrivals = match self.arrivals {
+            Arrival::Constant => Arrivals::Constant,
+            Arrival::Poisson => Arrivals::Poisson,
+            Arrival::Bursts => Arrivals::Bursts(self.burst.unwrap_or(10)),
+            Arrival::OnOff => {
+                let (on, off) = (of.needs("the field on", self.on)?, of.needs("the field off", self.off)?);
+                Arrivals::OnOff(time(Some(on), second, &at("on"))?, time(Some(off), second, &at("off"))?)
+            }
+            Arrival::Trace => {
+                let trace = of.needs("the field trace", self.trace.as_ref())?;
+                if self.messages.is_some() {
+                    return Err(error(at("messages"), "a trace has its messages: leave messages out"));
+                }
+                let sizes = trace.iter().map(|(when, size)| Ok((when.0, sized("trace", size.0.0)?)));
+                Arrivals::Trace(Arc::new(in_order(sizes.collect::<Result<_, _>>()?, &at("trace"))?))
+            }
+        };
+        Ok(Traffic {
+            arrivals,
+            interval: time(self.interval, second, &at("interval"))?,
+            size: sized("payload", self.payload.map_or(500, |q| q.0.0))?,
+            messages: self.messages,
+        })
+    }
+}
+
+/// A trace of messages whose times ascend.
+fn in_order(trace: Vec<(Span, u64)>, path: &str) -> Result<Vec<(Span, u64)>, ScenarioError> {
+    if trace.is_empty() {
+        return Err(error(path, "it has no message: give at least one"));
+    }
+    if trace.windows(2).any(|pair| pair[0].0 > pair[1].0) {
+        return Err(error(path, "its times go back: give them in ascending order"));
+    }
+    Ok(trace)
 }

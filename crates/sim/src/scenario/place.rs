@@ -1,13 +1,26 @@
 //! The two hosts of a flow, a probe or a load.
 
-use super::{Kind, ScenarioError, Topology, error};
+use super::topology::{Kind, Topology};
+use super::{ScenarioError, error};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::sync::Arc;
+
+/// The two hosts of a flow, a probe or a load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The number of their pair, 0 in a graph.
+    pub pair: u32,
+    /// The server's node.
+    pub server: Arc<str>,
+    /// The client's node.
+    pub client: Arc<str>,
+}
 
 /// Which pairs of a dumbbell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pairs {
+pub(super) enum Pairs {
     /// All pairs.
     All,
     /// Every second pair, from pair 0 on.
@@ -17,13 +30,24 @@ pub enum Pairs {
 }
 
 impl Pairs {
-    /// The numbers of these pairs, among `count` pairs.
-    pub(super) fn numbers(self, count: u32) -> std::iter::StepBy<std::ops::Range<u32>> {
-        match self {
-            Pairs::All => (0..count).step_by(1),
-            Pairs::Even => (0..count).step_by(2),
-            Pairs::Odd => (1..count).step_by(2),
-        }
+    /// The numbers of these pairs, among those of a topology; `path` is the path of the field.
+    pub fn numbers(self, path: &str, topology: &Topology) -> Result<Vec<u32>, ScenarioError> {
+        let (remedy, count) = match topology {
+            Topology::Dumbbell { pairs, .. } => {
+                ("the dumbbell has one pair, number 0: give topology.pairs at least 2", *pairs)
+            }
+            Topology::Cell { cell, .. } => (
+                "the cell has one station, number 0: give topology.cell.stations at least 2",
+                cell.stations.len() as u32,
+            ),
+            _ => return Err(error(path, "only a dumbbell and a cell have pairs: leave it out")),
+        };
+        let numbers: Vec<u32> = match self {
+            Pairs::All => (0..count).collect(),
+            Pairs::Even => (0..count).step_by(2).collect(),
+            Pairs::Odd => (1..count).step_by(2).collect(),
+        };
+        if numbers.is_empty() { Err(error(path, remedy)) } else { Ok(numbers) }
     }
 }
 
@@ -37,66 +61,59 @@ pub enum Side {
     Client,
 }
 
-/// What a scenario says of the two hosts.
-pub(super) struct Place<'a> {
-    pub pair: Option<u32>,
-    pub pairs: Option<Pairs>,
-    pub server: Option<&'a str>,
-    pub client: Option<&'a str>,
+impl Side {
+    /// The other one.
+    pub const fn other(self) -> Side {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
 }
 
-impl Place<'_> {
-    /// Checks whether the hosts exist. `what` is what they belong to, such as `flow`.
-    pub fn check(&self, path: &str, what: &str, topology: &Topology) -> Result<(), ScenarioError> {
-        let graph = topology.kind == Kind::Graph;
-        if let Some(pair) = self.pair {
-            let pairs = topology.pair_count();
-            if graph {
-                return Err(error(format!("{path}.pair"), "a graph has no pairs: name the nodes as server and client"));
-            }
-            if topology.kind == Kind::Cell && pair >= pairs {
-                let message = format!("{pair}: the cell has {pairs} stations, numbered from 0 to {}", pairs - 1);
-                return Err(error(format!("{path}.pair"), message));
-            }
-            if topology.kind == Kind::Dumbbell && pair >= pairs {
-                let message = format!("{pair}: the dumbbell has {pairs} pairs, numbered from 0 to {}", pairs - 1);
-                return Err(error(format!("{path}.pair"), message));
+/// What a table says of the two hosts.
+pub(super) struct PlaceSpec {
+    pub pair: Option<u32>,
+    pub server: Option<String>,
+    pub client: Option<String>,
+}
+
+impl PlaceSpec {
+    /// The hosts that are meant; `what` is what they belong to, such as `flow`.
+    pub fn place(self, path: &str, what: &str, topology: &Topology) -> Result<Place, ScenarioError> {
+        if topology.kind() == Kind::Graph {
+            return self.nodes(path, what, topology);
+        }
+        for (field, node) in [("server", &self.server), ("client", &self.client)] {
+            if node.is_some() {
+                return Err(error(format!("{path}.{field}"), "only a graph names nodes: use pair, or leave it out"));
             }
         }
-        if let Some(pairs) = self.pairs {
-            let field = format!("{path}.pairs");
-            if !matches!(topology.kind, Kind::Dumbbell | Kind::Cell) {
-                return Err(error(field, "only a dumbbell and a cell have pairs: leave it out"));
-            }
-            if self.pair.is_some() {
-                return Err(error(field, format!("the {what} has a pair already: leave one of pair and pairs out")));
-            }
-            if pairs.numbers(topology.pair_count()).next().is_none() {
-                let message = match topology.kind {
-                    Kind::Cell => "the cell has one station, number 0: give topology.cell.stations at least 2",
-                    _ => "the dumbbell has one pair, number 0: give topology.pairs at least 2",
-                };
-                return Err(error(field, message));
-            }
+        let (pair, count) = (self.pair.unwrap_or(0), topology.pair_count());
+        topology.pair(pair).ok_or_else(|| {
+            let (kind, parts) =
+                if topology.kind() == Kind::Cell { ("cell", "stations") } else { ("dumbbell", "pairs") };
+            let message = format!("{pair}: the {kind} has {count} {parts}, numbered from 0 to {}", count - 1);
+            error(format!("{path}.pair"), message)
+        })
+    }
+
+    /// The nodes of a graph.
+    fn nodes(self, path: &str, what: &str, topology: &Topology) -> Result<Place, ScenarioError> {
+        if self.pair.is_some() {
+            return Err(error(format!("{path}.pair"), "a graph has no pairs: name the nodes as server and client"));
         }
-        for (field, node) in [("server", self.server), ("client", self.client)] {
-            match node {
-                None if graph => return Err(error(path, format!("in a graph a {what} names its {field} node"))),
-                Some(_) if !graph => {
-                    return Err(error(
-                        format!("{path}.{field}"),
-                        "only a graph names nodes: use pair, or leave it out",
-                    ));
-                }
-                Some(name) if !topology.has_node(name) => {
-                    return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
-                }
-                Some(_) | None => {}
+        let node = |field: &str, name: Option<String>| {
+            let name = name.ok_or_else(|| error(path, format!("in a graph a {what} names its {field} node")))?;
+            if !topology.has_node(&name) {
+                return Err(error(format!("{path}.{field}"), format!("no link joins a node called {name:?}")));
             }
-        }
-        if graph && self.server == self.client {
+            Ok(name)
+        };
+        let (server, client) = (node("server", self.server)?, node("client", self.client)?);
+        if server == client {
             return Err(error(format!("{path}.client"), "server and client are the same node"));
         }
-        Ok(())
+        Ok(Place { pair: 0, server: server.into(), client: client.into() })
     }
 }

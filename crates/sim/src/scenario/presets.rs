@@ -2,7 +2,9 @@
 
 use super::cell::CellSpec;
 use super::link::LinkSpec;
+use super::{ScenarioError, error};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -252,16 +254,29 @@ impl Preset {
         Value::Object(table)
     }
 
-    /// The link that it stands for; one without any field for a cell.
-    pub(crate) fn link(self) -> LinkSpec {
-        let table = (!self.is_cell()).then(|| self.table());
-        table.and_then(|table| serde_json::from_value(table).ok()).unwrap_or_default()
+    /// The link that it stands for; `path` is that of the link it is given for.
+    pub(super) fn link(self, path: &str) -> Result<LinkSpec, ScenarioError> {
+        if self.is_cell() {
+            let name = self.describe().0;
+            let message =
+                format!("{name:?} is a cell, not a link: give the topology the kind \"cell\" and cell.preset");
+            return Err(error(format!("{path}.preset"), message));
+        }
+        self.read(path)
     }
 
-    /// The cell that it stands for; one without any field for a link.
-    pub(crate) fn cell(self) -> CellSpec {
-        let table = self.is_cell().then(|| self.table());
-        table.and_then(|table| serde_json::from_value(table).ok()).unwrap_or_default()
+    /// The cell that it stands for; `path` is that of the cell it is given for.
+    pub(super) fn cell(self, path: &str) -> Result<CellSpec, ScenarioError> {
+        if !self.is_cell() {
+            let name = self.describe().0;
+            let message = format!("{name:?} is a link: give it as the preset of a link, and cells \"wifi\"");
+            return Err(error(format!("{path}.preset"), message));
+        }
+        self.read(path)
+    }
+
+    fn read<T: DeserializeOwned>(self, path: &str) -> Result<T, ScenarioError> {
+        serde_json::from_value(self.table()).map_err(|wrong| error(format!("{path}.preset"), wrong.to_string()))
     }
 }
 
@@ -282,6 +297,7 @@ fn put(table: &mut Map<String, Value>, path: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Link;
 
     #[test]
     fn every_preset_is_a_valid_link_or_cell_and_each_number_has_a_source() {
@@ -294,10 +310,10 @@ mod tests {
             let table = preset.table();
             if preset.is_cell() {
                 let cell: CellSpec = serde_json::from_value(table).unwrap();
-                assert_eq!(cell.check("cell"), Ok(()), "{name}");
+                assert!(cell.cell("cell").is_ok(), "{name}");
             } else {
                 let text = table.to_string();
-                LinkSpec::from_json(&text).unwrap_or_else(|e| panic!("{name}: {e} in {text}"));
+                Link::from_json(&text).unwrap_or_else(|e| panic!("{name}: {e} in {text}"));
             }
             let settings = preset.settings();
             assert!(settings.iter().all(|setting| setting.source.len() > 5 || setting.source == "as 4g"), "{name}");

@@ -1,62 +1,65 @@
 //! Probes in scenarios: requests and answers whose round-trip times are recorded.
 
-use super::place::{Place, Side};
+use super::beside::{self, Beside, BesideSpec, MAX_PAYLOAD};
+use super::place::{PlaceSpec, Side};
 use super::quantity::Quantity;
-use super::{Scenario, ScenarioError, error};
+use super::topology::Topology;
+use super::{ScenarioError, error};
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The largest payload, bytes: that of the largest IPv4 packet.
-const MAX_PAYLOAD: u64 = 65_535 - 28;
-
-/// The shortest interval and time-out.
-const SHORTEST: Span = Span::from_micros(1);
-
-/// Requests from one host to the other at an interval. The other host answers each with as many bytes.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// A probe with all defaults filled in.
+#[derive(Clone, Debug)]
 pub struct Probe {
     /// The protocol.
     pub kind: ProbeKind,
+    /// Payload of a request, and of its answer, bytes.
+    pub payload: u32,
+    /// The shortest time from one request to the next.
+    pub interval: Span,
+    /// Whether a request waits for the last one's answer.
+    pub mode: ProbeMode,
+    /// How long an answer is waited for.
+    pub timeout: Span,
+    /// Its hosts and times; the one that sends the requests is named.
+    pub beside: Beside,
+}
+
+/// Requests from one host to the other at an interval. The other host answers each with as many bytes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Probe")]
+pub(super) struct ProbeSpec {
+    /// The protocol.
+    kind: ProbeKind,
     /// Payload of a request, and of its answer. An ICMP or UDP packet has 28 bytes of headers beside it (default 56B, as
     /// ping's).
-    #[serde(default)]
-    pub size: Option<Quantity<Bytes>>,
+    size: Option<Quantity<Bytes>>,
     /// The shortest time from one request to the next (default 1s).
-    #[serde(default)]
-    pub interval: Option<Quantity<Span>>,
+    interval: Option<Quantity<Span>>,
     /// Whether a request waits for the last one's answer (default stop-and-wait).
     #[serde(default)]
-    pub mode: ProbeMode,
+    mode: ProbeMode,
     /// How long an answer is waited for (default 5s). A request without an answer in this time is lost.
-    #[serde(default)]
-    pub timeout: Option<Quantity<Span>>,
+    timeout: Option<Quantity<Span>>,
     /// The host that sends the requests (default client: the answers travel in the data direction).
-    #[serde(default)]
-    pub from: Option<Side>,
+    from: Option<Side>,
     /// Dumbbell: the number of its pair of hosts (default 0).
-    #[serde(default)]
-    pub pair: Option<u32>,
+    pair: Option<u32>,
     /// Graph: the server's node.
-    #[serde(default)]
-    pub server: Option<String>,
+    server: Option<String>,
     /// Graph: the client's node.
-    #[serde(default)]
-    pub client: Option<String>,
+    client: Option<String>,
     /// When the first request is sent (default 0s).
-    #[serde(default)]
-    pub start: Option<Quantity<Span>>,
+    start: Option<Quantity<Span>>,
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
-    #[serde(default)]
-    pub start_spread: Option<Quantity<Span>>,
+    start_spread: Option<Quantity<Span>>,
     /// The number of requests. The run then waits until all are answered or lost. Without it, requests are sent until the
     /// run ends.
-    #[serde(default)]
-    pub count: Option<u64>,
+    count: Option<u64>,
     /// No request is sent later than this after the start.
-    #[serde(default)]
-    pub duration: Option<Quantity<Span>>,
+    duration: Option<Quantity<Span>>,
 }
 
 /// The protocol of a probe.
@@ -93,56 +96,24 @@ pub enum ProbeMode {
     FreeRunning,
 }
 
-impl Probe {
-    /// Payload of a request, bytes.
-    pub fn payload(&self) -> u32 {
-        self.size.map_or(56, |q| q.0.0 as u32)
-    }
-
-    /// The shortest time from one request to the next.
-    pub fn interval(&self) -> Span {
-        self.interval.map_or(Span::from_secs(1), |q| q.0)
-    }
-
-    /// How long an answer is waited for.
-    pub fn timeout(&self) -> Span {
-        self.timeout.map_or(Span::from_secs(5), |q| q.0)
-    }
-
-    /// The host that sends the requests.
-    pub fn from(&self) -> Side {
-        self.from.unwrap_or(Side::Client)
-    }
-
-    /// Whether it ends by itself.
-    pub fn ends(&self) -> bool {
-        self.count.is_some() || self.duration.is_some()
-    }
-
-    pub(super) fn check(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let Probe { pair, server, client, .. } = self;
-        let place = Place { pair: *pair, pairs: None, server: server.as_deref(), client: client.as_deref() };
-        place.check(path, "probe", &scenario.topology)?;
-        let most = if self.kind == ProbeKind::Tcp { u64::from(u32::MAX) } else { MAX_PAYLOAD };
-        match self.size {
-            Some(Quantity(Bytes(size))) if size > most => {
-                let message = format!("{size}B: give at most {most}B");
-                return Err(error(format!("{path}.size"), message));
-            }
-            Some(Quantity(Bytes(0))) if self.kind == ProbeKind::Tcp => {
-                return Err(error(format!("{path}.size"), "0B: TCP sends nothing then, so give at least 1B"));
-            }
-            _ => {}
+impl ProbeSpec {
+    /// The probe that is meant.
+    pub fn probe(self, path: &str, topology: &Topology) -> Result<Probe, ScenarioError> {
+        let ProbeSpec { kind, size, mode, from, pair, server, client, start, start_spread, count, duration, .. } = self;
+        let place = PlaceSpec { pair, server, client };
+        let beside = BesideSpec { place, from, start, start_spread, count, duration };
+        let most = if kind == ProbeKind::Tcp { u64::from(u32::MAX) } else { MAX_PAYLOAD };
+        let payload = beside::payload(size, 56, most, &format!("{path}.size"))?;
+        if payload == 0 && kind == ProbeKind::Tcp {
+            return Err(error(format!("{path}.size"), "0B: TCP sends nothing then, so give at least 1B"));
         }
-        for (field, given, default) in [("interval", self.interval, "1s"), ("timeout", self.timeout, "5s")] {
-            if let Some(Quantity(time)) = given.filter(|q| q.0 < SHORTEST) {
-                let message = format!("{time} is too short: give at least {SHORTEST}, such as {default}");
-                return Err(error(format!("{path}.{field}"), message));
-            }
-        }
-        if self.count == Some(0) {
-            return Err(error(format!("{path}.count"), "0: give at least 1, or leave the probe out"));
-        }
-        Ok(())
+        Ok(Probe {
+            kind,
+            payload,
+            interval: beside::time(self.interval, Span::from_secs(1), &format!("{path}.interval"))?,
+            mode,
+            timeout: beside::time(self.timeout, Span::from_secs(5), &format!("{path}.timeout"))?,
+            beside: beside.beside(path, "probe", Side::Client, topology)?,
+        })
     }
 }

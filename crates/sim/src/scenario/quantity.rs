@@ -1,8 +1,8 @@
 //! Quantities in scenarios: text with a unit.
 
-use haltere_net::medium::{Metres, Width};
 use haltere_net::queue::Length;
 use haltere_net::units::{self, QuantityError};
+use haltere_net::wifi::{Metres, Width};
 use haltere_net::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,6 +42,14 @@ text_quantity!(Probability, "Probability", "1%", |t: &str| units::parse_probabil
 text_quantity!(Metres, "Distance", "5m", |t: &str| units::parse_metres(t).map(Metres));
 text_quantity!(Width, "ChannelWidth", "20MHz", |t: &str| units::parse_mhz(t).map(Width));
 text_quantity!(Length, "QueueLength", "1000p", Length::parse);
+
+/// The number and the unit of a quantity, as in `0.5bdp`.
+pub fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
 
 impl<'de, T: FromText> Deserialize<'de> for Quantity<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

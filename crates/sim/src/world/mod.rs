@@ -152,8 +152,8 @@ impl World {
         outcome
     }
 
-    /// The same, but packets that cross two links in one step may be in the second ahead of time, and counted so. In many
-    /// short runs this is cheaper.
+    /// Runs as [`World::run`] does, but does not take packets back that have crossed two links in one step. At the end, the second
+    /// link may hold and count packets that will arrive there later. In many short runs this is cheaper.
     ///
     /// # Errors
     /// If the world cannot go on.

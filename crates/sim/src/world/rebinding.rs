@@ -119,7 +119,7 @@ impl World {
     }
 }
 
-/// The address that a NAT gives a client, in the place of its own. It is none of an interface.
+/// The address that a NAT gives a client, in the place of its own. No interface has it.
 pub(super) fn fresh_address(interfaces: usize, rebinding: u32) -> Address {
     Address(u32::try_from(interfaces).unwrap_or(u32::MAX).saturating_add(rebinding))
 }

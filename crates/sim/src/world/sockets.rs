@@ -231,13 +231,13 @@ impl SocketTable {
         those.map(|s| s.endpoint.stats()).fold(released, Stats::and)
     }
 
-    /// Those that there are.
+    /// The numbers of all sockets.
     pub fn ids(&self) -> Vec<SocketId> {
         let there = self.sockets.iter().enumerate().filter(|(_, socket)| socket.is_some());
         there.map(|(id, _)| SocketId(id as u32)).collect()
     }
 
-    /// How many there are.
+    /// How many sockets there are.
     pub fn len(&self) -> usize {
         self.sockets.len() - self.free.len()
     }

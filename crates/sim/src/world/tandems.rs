@@ -190,7 +190,7 @@ impl World {
     pub(super) fn take_back(&mut self, only: Option<u32>) {
         let mut taken: BTreeMap<u32, Vec<(Time, Packet<Body>)>> = BTreeMap::new();
         for (follower, leader) in self.tandems.pairs().filter(|(follower, _)| only.is_none_or(|o| o == *follower)) {
-            // Of what happens now, the calls of machines up to the one in course are done.
+            // Machines that are due at the same time are called in the order of their numbers: up to `machine` they were.
             let from = if leader > self.machine { self.now } else { self.now + Span::from_nanos(1) };
             let Some([_, link]) = links(&mut self.elements, leader, follower) else { continue };
             let packets = link.retract(from);

@@ -11,7 +11,7 @@ mod null_crypto;
 mod setup;
 
 use super::{differences, proto};
-pub(crate) use setup::parts;
+pub(crate) use setup::endpoint;
 use std::sync::Arc;
 
 /// The factory of a congestion controller.

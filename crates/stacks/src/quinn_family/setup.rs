@@ -6,9 +6,9 @@ use super::counting::Counting;
 use super::null_crypto::Null;
 use super::{Factory, control, differences, proto as p};
 use crate::clock::{Calendar, Clock};
-use crate::config::{Cipher, Config, Error, Own, Windows};
+use crate::config::{Cipher, Config, Error, Windows};
 use crate::connection::{VERSION_1, VERSION_DRAFT_29};
-use crate::endpoint::Parts;
+use crate::endpoint::{Parts, around};
 use crate::handles::Handles;
 use crate::memory::{Memory, Tokens};
 use crate::meter::Meter;
@@ -16,15 +16,20 @@ use crate::null::Resumption;
 use crate::{seeds, tls};
 use bytes::Bytes;
 use haltere_net::rng::Stream;
-use haltere_transport::Role;
 use haltere_transport::quic::Session;
+use haltere_transport::{Endpoint, Role};
 use p::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// One end of a connection.
+pub(crate) fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, Error> {
+    around(config, handles, parts)
+}
+
 /// Makes the endpoint's parts.
-pub(crate) fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
+fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
     let paths = if config.multipath { config.addresses.len() } else { 1 };
     let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths, config.rtts));
     let mut random = handles.stream.clone();
@@ -190,10 +195,12 @@ impl p::ConnectionIdGenerator for Ids {
 }
 
 /// The factory of a stack's own controller.
-pub(super) fn own(which: Own) -> Factory {
+pub(super) fn own(which: &str) -> Factory {
     match which {
-        // They have no other, and `Stack::own` lists none.
-        Own::Cubic | Own::Bbr | Own::Bbr2 | Own::Bbr3 | Own::Copa => Arc::new(p::congestion::CubicConfig::default()),
-        Own::NewReno => Arc::new(p::congestion::NewRenoConfig::default()),
+        "newreno" => Arc::new(p::congestion::NewRenoConfig::default()),
+        _ => {
+            debug_assert_eq!(which, "cubic", "the entry of the stack lists no other");
+            Arc::new(p::congestion::CubicConfig::default())
+        }
     }
 }

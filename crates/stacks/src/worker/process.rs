@@ -1,8 +1,8 @@
 //! The worker's process: found, started, spoken to, ended.
 
-use super::Program;
 use super::protocol::{Answer, Hello, SIMULATOR, Turn, VERSION, WORKER, receive, send};
-use crate::config::{Error, Stack};
+use super::variable_and_target;
+use crate::config::Error;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufReader};
@@ -19,27 +19,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ENDED: &str = "the stack's worker program ended in the middle of the run; its last words are on standard error";
 const SILENT: &str = "the stack's worker program gave no answer within 30 s and was ended";
 const GARBLED: &str =
-    "the stack's worker program answered what nobody understands and was ended: build it anew by `make worker`";
+    "the stack's worker program answered what nobody understands and was ended: build it anew by `make worker-…`";
 
 /// Whether a stack's worker program is named.
 ///
 /// # Errors
 /// If it is not; the error says how to build it.
-pub(crate) fn ready(stack: Stack) -> Result<(), Error> {
+pub(crate) fn ready(stack: &str) -> Result<(), Error> {
     program(stack).map(|_| ())
 }
 
 /// Where the worker program is.
-fn program(stack: Stack) -> Result<PathBuf, Error> {
-    let (name, Program { variable, target }) = (stack.describe().0, Program::of(stack));
-    match std::env::var_os(variable) {
+fn program(stack: &str) -> Result<PathBuf, Error> {
+    let (variable, target) = variable_and_target(stack);
+    match std::env::var_os(&variable) {
         Some(path) if Path::new(&path).is_file() => Ok(path.into()),
         Some(path) => Err(Error::new(format!(
-            "{name} runs in a worker program, and there is none at {}, which {variable} names: build it by `make {target}`",
+            "{stack} runs in a worker program, and there is none at {}, which {variable} names: build it by `make {target}`",
             Path::new(&path).display()
         ))),
         None => Err(Error::new(format!(
-            "{name} runs in a worker program, which is not there: build it by `make {target}`, or name it in {variable}"
+            "{stack} runs in a worker program, which is not there: build it by `make {target}`, or name it in {variable}"
         ))),
     }
 }
@@ -47,7 +47,7 @@ fn program(stack: Stack) -> Result<PathBuf, Error> {
 /// The worker programs that the ends of one run share; each is started when the first end needs it.
 #[derive(Clone, Default)]
 pub struct Worker {
-    states: Arc<Mutex<BTreeMap<Program, State>>>,
+    states: Arc<Mutex<BTreeMap<&'static str, State>>>,
     named: Option<PathBuf>,
 }
 
@@ -72,9 +72,9 @@ impl Worker {
     }
 
     /// Sees to it that the program runs and has the stack; returns a number for a new end.
-    pub(crate) fn new_end(&self, stack: Stack) -> Result<u32, Error> {
+    pub(crate) fn new_end(&self, stack: &'static str) -> Result<u32, Error> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = states.entry(Program::of(stack)).or_default();
+        let state = states.entry(stack).or_default();
         if let State::Fresh = *state {
             let path = self.named.clone().map_or_else(|| program(stack), Ok)?;
             *state = State::Running(Process::start(&path, PATIENCE)?);
@@ -87,9 +87,9 @@ impl Worker {
     }
 
     /// Has an end take a turn.
-    pub(crate) fn turn(&self, stack: Stack, turn: &Turn) -> Result<Answer, &'static str> {
+    pub(crate) fn turn(&self, stack: &'static str, turn: &Turn) -> Result<Answer, &'static str> {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = states.entry(Program::of(stack)).or_default();
+        let state = states.entry(stack).or_default();
         let process = match state {
             State::Running(process) => process,
             State::Over(why) => return Err(why),
@@ -159,19 +159,18 @@ impl Process {
             }
             Ok(worker) if worker.who == WORKER => Err(Error::new(format!(
                 "the worker program {path} is of another version (its protocol is {}, {VERSION} is wanted): build it anew by \
-                 `make worker`",
+                 `make worker-…`",
                 worker.version
             ))),
-            _ => Err(Error::new(format!("{path} is no worker program of haltere: build one by `make worker`"))),
+            _ => Err(Error::new(format!("{path} is no worker program of haltere: build one by `make worker-…`"))),
         }
     }
 
-    fn new_end(&mut self, stack: Stack) -> Result<u32, Error> {
-        let name = stack.describe().0;
-        if !self.stacks.iter().any(|has| has == name) {
+    fn new_end(&mut self, stack: &str) -> Result<u32, Error> {
+        if !self.stacks.iter().any(|has| has == stack) {
             let path = self.path.display();
             return Err(Error::new(format!(
-                "the worker program {path} was built without {name}: build it by `make worker`"
+                "the worker program {path} was built without {stack}: build it by `make worker-{stack}`"
             )));
         }
         self.ends += 1;
@@ -226,7 +225,7 @@ pub(super) mod tests {
     }
 
     fn error(path: &Path) -> String {
-        Worker::at(path).new_end(Stack::Quiche).unwrap_err().to_string()
+        Worker::at(path).new_end("quiche").unwrap_err().to_string()
     }
 
     #[test]
@@ -247,13 +246,10 @@ pub(super) mod tests {
     fn a_worker_that_hangs_is_ended_after_a_while() {
         let (_folder, path) = program_saying(&hello(VERSION, &["quiche"]), "exec sleep 1000");
         let process = Process::start(&path, Duration::from_millis(200)).unwrap();
-        let worker = Worker {
-            states: Arc::new(Mutex::new([(Program::of(Stack::Quiche), State::Running(process))].into())),
-            named: None,
-        };
+        let worker = Worker { states: Arc::new(Mutex::new([("quiche", State::Running(process))].into())), named: None };
         let turn = Turn { end: 1, now: 0, commands: Vec::new() };
-        assert_eq!(worker.turn(Stack::Quiche, &turn), Err(SILENT));
-        assert_eq!(worker.turn(Stack::Quiche, &turn), Err(SILENT), "it is not asked again");
+        assert_eq!(worker.turn("quiche", &turn), Err(SILENT));
+        assert_eq!(worker.turn("quiche", &turn), Err(SILENT), "it is not asked again");
     }
 
     #[test]
@@ -264,8 +260,8 @@ pub(super) mod tests {
             said.extend(more);
             let (_folder, path) = program_saying(&said, rest);
             let worker = Worker::at(path);
-            worker.new_end(Stack::Quiche).unwrap();
-            assert_eq!(worker.turn(Stack::Quiche, &turn), Err(why), "{rest}");
+            worker.new_end("quiche").unwrap();
+            assert_eq!(worker.turn("quiche", &turn), Err(why), "{rest}");
         }
     }
 }

@@ -10,7 +10,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span};
-use haltere_stacks::{Cipher, Config, Congestion, Handles, Own, Stack};
+use haltere_stacks::{Cipher, Config, Congestion, Handles, NOQ, QUINN, Stack};
 use haltere_transport::cc::{Algorithm, RenoFriendly};
 use haltere_transport::{Endpoint, Role};
 
@@ -56,14 +56,14 @@ impl Endpoint for Dyn {
     }
 }
 
-pub const STACKS: [Stack; 2] = Stack::ALL;
+pub const STACKS: [Stack; 2] = [QUINN, NOQ];
 
 pub fn controls() -> Vec<Congestion> {
     let ours = Algorithm::ALL
         .iter()
         .filter(|a| haltere_stacks::lacks(**a).is_none())
         .map(|a| Congestion::Ours(*a, None, RenoFriendly::default()));
-    [Congestion::Own(Own::Cubic), Congestion::Own(Own::NewReno)].into_iter().chain(ours).collect()
+    [Congestion::Own("cubic"), Congestion::Own("newreno")].into_iter().chain(ours).collect()
 }
 
 pub fn link(mbps: u64, delay: Span, queue: u64) -> LinkConfig {

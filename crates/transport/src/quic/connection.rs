@@ -9,7 +9,7 @@ use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
 use super::packet::{QuicPacket, SpaceId};
-use super::path::{Path, Situation};
+use super::path::{Path, Situation, Way};
 use super::received::AckPolicy;
 use super::recovery::Fates;
 use super::sent::Record;
@@ -548,12 +548,12 @@ impl Endpoint for Connection {
 
     fn migrate(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
-        self.begin_migration(path, cx)
+        self.begin_migration(Way(path), cx)
     }
 
     fn on_new_address(&mut self, of: PathId, path: PathId, change: AddressChange, cx: &mut Cx<'_>) -> bool {
         self.now = cx.now;
-        self.expect_new_address(of, path, change);
+        self.expect_new_address(of, Way(path), change);
         true
     }
 

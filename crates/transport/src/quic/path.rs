@@ -54,6 +54,11 @@ pub(super) struct Episode {
     pub since: Time,
 }
 
+/// A pair of addresses, by the number of the path on which its packets travel. A path that migrates keeps its own number and
+/// uses another pair.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Way(pub PathId);
+
 /// Whether a datagram may go now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Clearance {
@@ -65,8 +70,8 @@ pub(super) enum Clearance {
 /// A path.
 pub(super) struct Path {
     pub id: PathId,
-    /// Under which number its packets are sent: that of the pair of addresses in use, which migration changes.
-    pub way: PathId,
+    /// The pair of addresses in use, which migration changes.
+    pub way: Way,
     /// Under which number it reports to probes.
     pub label: PathId,
     pub state: PathState,
@@ -122,7 +127,7 @@ impl Path {
         let cc = cc::with_shadows(cc, config.pacing, shadows.into_iter());
         Path {
             id,
-            way: id,
+            way: Way(id),
             label: id,
             state: PathState::Active,
             challenge: Challenge::default(),
@@ -157,7 +162,7 @@ impl Path {
 
     /// A datagram with its payload's size as a packet on this path.
     pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
-        let (path, ecn) = (self.way, self.marking.codepoint());
+        let (path, ecn) = (self.way.0, self.marking.codepoint());
         Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))).with(|p| {
             p.path = path;
             p.ecn = ecn;

@@ -5,6 +5,7 @@ use super::connection::{Connection, State};
 use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId};
+use super::path::Way;
 use super::received::AckPolicy;
 use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
@@ -40,17 +41,18 @@ impl Connection {
             self.stats.invalid_packets += 1;
             return;
         };
-        let place = if packet.path == self.paths[0].way && self.paths.len() == 1 {
+        let way = Way(packet.path);
+        let place = if way == self.paths[0].way && self.paths.len() == 1 {
             Some(0)
         } else {
             self.now = cx.now;
-            self.place_of_arrival(packet.path, datagram)
+            self.place_of_arrival(way, datagram)
         };
         match place {
             Some(0) => self.receive_on(0, (packet.len, packet.ecn), datagram, cx),
             Some(i) => self.receive_on_other(i, (packet.len, packet.ecn), datagram, cx),
-            None => match self.place_of_stray(packet.path, datagram) {
-                Some(i) => self.receive_aside((i, packet.path), (packet.len, packet.ecn), datagram, cx),
+            None => match self.place_of_stray(way, datagram) {
+                Some(i) => self.receive_aside((i, way), (packet.len, packet.ecn), datagram, cx),
                 None => self.stats.invalid_packets += 1,
             },
         }

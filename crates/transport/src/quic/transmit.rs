@@ -212,7 +212,7 @@ impl Connection {
         let datagram = Datagram { packets: Few::of(packet) };
         let mut packet = self.packet(datagram, size + self.config.ip_udp);
         let path = &self.paths[i];
-        (packet.path, packet.ecn) = (path.way, path.marking.codepoint());
+        (packet.path, packet.ecn) = (path.way.0, path.marking.codepoint());
         Some(packet)
     }
 

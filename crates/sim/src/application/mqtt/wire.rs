@@ -119,7 +119,13 @@ impl Wire {
     fn say(&mut self, output: Output, sockets: &mut Sockets<'_>) -> Option<Output> {
         match output {
             Output::Bytes { lane, .. } if lane.ours && !self.open_up_to(lane.number, sockets) => return Some(output),
-            Output::Bytes { lane, bytes, finish } => self.write(self.stream(lane), bytes, finish, sockets),
+            Output::Bytes { lane, bytes, finish } => {
+                let stream = self.stream(lane);
+                self.write(stream, bytes, sockets);
+                if let Some(connection) = sockets.get(self.socket).filter(|_| finish && self.framing.streams) {
+                    connection.finish(stream);
+                }
+            }
             Output::Close if !self.waiting.is_empty() => return Some(output),
             Output::Close => {
                 if let Some(connection) = sockets.get(self.socket) {
@@ -130,7 +136,7 @@ impl Wire {
         None
     }
 
-    fn write(&mut self, stream: StreamId, bytes: Vec<u8>, finish: bool, sockets: &mut Sockets<'_>) {
+    fn write(&mut self, stream: StreamId, bytes: Vec<u8>, sockets: &mut Sockets<'_>) {
         let Some(connection) = sockets.get(self.socket) else { return };
         let place = Place::from(self.connection, stream, self.role);
         let seal = self.framing.flights.seal;
@@ -148,9 +154,6 @@ impl Wire {
                 connection.write(stream, size);
                 rest = later;
             }
-        }
-        if finish && self.framing.streams {
-            connection.finish(stream);
         }
     }
 

@@ -1,27 +1,48 @@
 //! Checks cells of scenarios, and converts them to the configuration of a cell in the network crate.
 
 use super::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, Stations, Unlimited};
-use crate::scenario::link::LossSpec;
 use crate::scenario::{ScenarioError, error};
 use haltere_net::link::LinkConfig;
-use haltere_net::medium::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard};
+use haltere_net::wifi::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard};
+use std::collections::BTreeSet;
 
 /// The most stations of a cell: association identifiers go from 1 to 2007 (IEEE Std 802.11-2016, clause 9.4.1.8).
 const MAX_STATIONS: usize = 2007;
 
-impl CellSpec {
+/// A cell with all defaults filled in.
+#[derive(Clone, Debug)]
+pub struct Cell {
     /// Its name in results.
-    pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or("cell")
-    }
-
+    pub name: String,
     /// The node of its access point.
-    pub fn access_point(&self) -> &str {
-        self.access_point.as_deref().unwrap_or("access point")
-    }
+    pub access_point: String,
+    /// The medium.
+    pub config: CellConfig,
+    /// The stations.
+    pub stations: Vec<Station>,
+}
 
+/// A station of a cell.
+#[derive(Clone, Debug)]
+pub struct Station {
+    /// Its node.
+    pub node: String,
+    /// From the access point, with the rate of its distance.
+    pub down: LinkConfig,
+    /// To the access point.
+    pub up: LinkConfig,
+}
+
+impl Cell {
+    /// Its nodes: stations and access point.
+    pub(in crate::scenario) fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.stations.iter().map(|station| station.node.as_str()).chain([self.access_point.as_str()])
+    }
+}
+
+impl CellSpec {
     /// How many stations it has.
-    pub fn count(&self) -> usize {
+    fn count(&self) -> usize {
         match &self.stations {
             None => 1,
             Some(Stations::Count(n)) => *n as usize,
@@ -30,7 +51,7 @@ impl CellSpec {
     }
 
     /// The node of a station.
-    pub fn station(&self, number: usize) -> String {
+    fn station(&self, number: usize) -> String {
         let named = match &self.stations {
             Some(Stations::List(list)) => list.get(number).and_then(|station| station.name.clone()),
             _ => None,
@@ -38,15 +59,10 @@ impl CellSpec {
         named.unwrap_or_else(|| format!("station {number}"))
     }
 
-    /// The nodes of all stations.
-    pub fn station_names(&self) -> impl Iterator<Item = String> + '_ {
-        (0..self.count()).map(|number| self.station(number))
-    }
-
     /// Gives the fields that are not given the values of the preset.
-    pub(in crate::scenario) fn fill(&mut self) {
-        let Some(preset) = self.preset else { return };
-        let CellSpec { distance, standard, width, streams, access, retries, aggregate, .. } = preset.cell();
+    fn fill(&mut self, path: &str) -> Result<(), ScenarioError> {
+        let Some(preset) = self.preset else { return Ok(()) };
+        let CellSpec { distance, standard, width, streams, access, retries, aggregate, .. } = preset.cell(path)?;
         // Another standard has another width, other streams and another rule.
         if self.standard.is_none() {
             self.standard = standard;
@@ -57,6 +73,32 @@ impl CellSpec {
         }
         self.distance = self.distance.or(distance);
         self.retries = self.retries.or(retries);
+        Ok(())
+    }
+
+    /// The cell that is meant.
+    ///
+    /// # Errors
+    /// If a field is wrong. The error's path begins with `path`.
+    pub(in crate::scenario) fn cell(mut self, path: &str) -> Result<Cell, ScenarioError> {
+        self.fill(path)?;
+        if let Some(mtu) = self.mtu.filter(|m| !(1280..=2304).contains(&m.0.0)) {
+            let message = format!("{}B: give an MTU from 1280B to 2304B, the longest MSDU of 802.11", mtu.0.0);
+            return Err(error(format!("{path}.mtu"), message));
+        }
+        let access_point = self.access_point.clone().unwrap_or_else(|| "access point".into());
+        let mut names = BTreeSet::from([access_point.clone()]);
+        for number in 0..self.count().min(MAX_STATIONS) {
+            let name = self.station(number);
+            if names.contains(&name) {
+                let message = format!("{name:?} is in the cell already: give this station another name");
+                return Err(error(format!("{path}.stations[{number}].name"), message));
+            }
+            names.insert(name);
+        }
+        let config = self.config(path)?;
+        let stations = self.stations(&config, path)?;
+        Ok(Cell { name: self.name.unwrap_or_else(|| "cell".into()), access_point, config, stations })
     }
 
     fn distances(&self) -> Vec<Metres> {
@@ -89,7 +131,7 @@ impl CellSpec {
     ///
     /// # Errors
     /// The field, and what would be right. The error's path begins with `path`.
-    pub fn config(&self, path: &str) -> Result<CellConfig, ScenarioError> {
+    fn config(&self, path: &str) -> Result<CellConfig, ScenarioError> {
         let wrong = |(field, message): (&str, String)| error(format!("{path}.{field}"), message);
         if !(1..=MAX_STATIONS).contains(&self.count()) {
             let message = format!("{}: give from 1 to {MAX_STATIONS}", self.count());
@@ -100,11 +142,11 @@ impl CellSpec {
         let mut config = CellConfig::new(channel, self.distances());
         let phy = Phy::new(channel);
         match self.access {
-            Some(Access::Dcf) => (config.rule, config.parameters) = (Rule::Dcf, vec![medium::Parameters::dcf(&phy)]),
+            Some(Access::Dcf) => (config.rule, config.parameters) = (Rule::Dcf, vec![wifi::Parameters::dcf(&phy)]),
             Some(Access::Edca) => {
                 config.rule = Rule::Edca;
-                let categories = medium::Category::ALL.iter();
-                config.parameters = categories.map(|&c| medium::Parameters::edca(&phy, c)).collect();
+                let categories = wifi::Category::ALL.iter();
+                config.parameters = categories.map(|&c| wifi::Parameters::edca(&phy, c)).collect();
             }
             None => {}
         }
@@ -125,10 +167,10 @@ impl CellSpec {
         };
         if let Some(frames) = self.aggregate {
             let usual = config.aggregation;
-            let most = medium::Aggregation { frames, bytes: phy.aggregate_bytes };
+            let most = wifi::Aggregation { frames, bytes: phy.aggregate_bytes };
             // One frame is none: it is acknowledged by itself.
             config.aggregation =
-                if frames == 1 { None } else { Some(usual.map_or(most, |u| medium::Aggregation { frames, ..u })) };
+                if frames == 1 { None } else { Some(usual.map_or(most, |u| wifi::Aggregation { frames, ..u })) };
         }
         config.extended_space = self.eifs.unwrap_or(true);
         let radio = self.radio.unwrap_or_default();
@@ -147,7 +189,7 @@ impl CellSpec {
             return Err(error(format!("{path}.edca"), message));
         }
         let given = [&edca.background, &edca.best_effort, &edca.video, &edca.voice];
-        for ((own, category), parameters) in given.into_iter().zip(medium::Category::ALL).zip(&mut config.parameters) {
+        for ((own, category), parameters) in given.into_iter().zip(wifi::Category::ALL).zip(&mut config.parameters) {
             let Some(own) = own else { continue };
             parameters.aifsn = own.aifsn.unwrap_or(parameters.aifsn);
             parameters.cw_min = own.cw_min.unwrap_or(parameters.cw_min);
@@ -159,66 +201,45 @@ impl CellSpec {
         Ok(())
     }
 
-    /// Both directions of each station, `down` from the access point, with the rate of its distance.
-    ///
-    /// # Errors
-    /// As [`CellSpec::config`].
-    pub fn links(&self, config: &CellConfig, path: &str) -> Result<Vec<(LinkConfig, LinkConfig)>, ScenarioError> {
+    /// The stations, each with the rate of its distance.
+    fn stations(&self, config: &CellConfig, path: &str) -> Result<Vec<Station>, ScenarioError> {
         let phy = Phy::new(config.channel);
-        let none = CellDirection::default();
-        let direction = |distance: &Metres, own: &CellDirection| -> Result<LinkConfig, ScenarioError> {
+        let [down, up] = [self.direction(path, "down", &self.down)?, self.direction(path, "up", &self.up)?];
+        let station = |(number, distance): (usize, &Metres)| {
             let modulation = config.radio.modulation(&phy, *distance);
             let modulation = modulation.map_err(|message| error(format!("{path}.distance"), message))?;
-            let queue = own.queue.as_ref().or(self.queue.as_ref()).cloned().unwrap_or_default();
-            Ok(LinkConfig {
-                rate: Some(modulation.rate),
-                delay: distance.propagation(),
-                mtu: self.mtu.map_or(1500, |q| u32::try_from(q.0.0).unwrap_or(u32::MAX)),
-                loss: LossSpec::model(own.loss.as_ref().or(self.loss.as_ref())),
-                queue,
-                ..LinkConfig::default()
-            })
+            let at = |direction: &LinkConfig| {
+                let rate = Some(modulation.rate);
+                let mut config = LinkConfig { rate, delay: distance.propagation(), ..direction.clone() };
+                let scale = config.scale(config.delay * 2);
+                config.queue.resolve(&scale);
+                config
+            };
+            Ok(Station { node: self.station(number), down: at(&down), up: at(&up) })
         };
-        let of = |own: &Option<CellDirection>| own.as_ref().unwrap_or(&none).clone();
-        let (down, up) = (of(&self.down), of(&self.up));
-        config.stations.iter().map(|distance| Ok((direction(distance, &down)?, direction(distance, &up)?))).collect()
+        config.stations.iter().enumerate().map(station).collect()
     }
 
-    /// Checks everything but that the nodes exist.
-    pub(in crate::scenario) fn check(&self, path: &str) -> Result<(), ScenarioError> {
-        if let Some(preset) = self.preset.filter(|preset| !preset.is_cell()) {
-            let name = preset.describe().0;
-            let message = format!("{name:?} is a link: give it as the preset of a link, and cells \"wifi\"");
-            return Err(error(format!("{path}.preset"), message));
-        }
-        if let Some(mtu) = self.mtu.filter(|m| !(1280..=2304).contains(&m.0.0)) {
-            let message = format!("{}B: give an MTU from 1280B to 2304B, the longest MSDU of 802.11", mtu.0.0);
-            return Err(error(format!("{path}.mtu"), message));
-        }
-        let directions = [("down", &self.down), ("up", &self.up)];
-        let losses = directions.iter().filter_map(|(way, own)| Some((*way, own.as_ref()?.loss.as_ref()?)));
-        for (way, loss) in losses {
-            loss.check(&format!("{path}.{way}.loss"))?;
-        }
-        if let Some(loss) = &self.loss {
-            loss.check(&format!("{path}.loss"))?;
-        }
-        let queues =
-            directions.iter().filter_map(|(way, own)| Some((format!("{way}.queue"), own.as_ref()?.queue.as_ref()?)));
-        let own = self.queue.iter().map(|queue| ("queue".to_string(), queue));
-        if let Some((field, _)) = own.chain(queues).find(|(_, queue)| queue.has_bdp()) {
-            let message = "stations share the medium and differ in distance, so that a cell has no bandwidth-delay product: give \
-                           packets (\"1000p\") or bytes (\"64kB\")";
-            return Err(error(format!("{path}.{field}"), message));
-        }
-        let mut names = std::collections::BTreeSet::from([self.access_point().to_string()]);
-        for (number, name) in self.station_names().take(MAX_STATIONS).enumerate() {
-            if !names.insert(name.clone()) {
-                let message = format!("{name:?} is in the cell already: give this station another name");
-                return Err(error(format!("{path}.stations[{number}].name"), message));
+    /// What all stations have in one direction.
+    fn direction(&self, path: &str, way: &str, own: &Option<CellDirection>) -> Result<LinkConfig, ScenarioError> {
+        let mtu = self.mtu.map_or(1500, |q| q.0.0 as u32);
+        let mut config = LinkConfig { mtu, ..LinkConfig::default() };
+        let of_cell = (path.to_string(), &self.queue, &self.loss);
+        let of_way = own.as_ref().map(|own| (format!("{path}.{way}"), &own.queue, &own.loss));
+        for (place, queue, loss) in [of_cell].into_iter().chain(of_way) {
+            if let Some(queue) = queue {
+                if queue.has_bdp() {
+                    let message = "stations share the medium and differ in distance, so that a cell has no bandwidth-delay \
+                                   product: give packets (\"1000p\") or bytes (\"64kB\")";
+                    return Err(error(format!("{place}.queue"), message));
+                }
+                config.queue = queue.clone();
+            }
+            if let Some(loss) = loss {
+                config.loss = loss.model(&format!("{place}.loss"))?;
             }
         }
-        self.config(path).map(|_| ())
+        Ok(config)
     }
 }
 

@@ -2,11 +2,13 @@
 
 mod config;
 
+pub use config::{Cell, Station};
+
 use super::link::{LossSpec, QueueSchema};
 use super::presets::Preset;
 use super::quantity::Quantity;
-use haltere_net::medium::{Metres, Width};
 use haltere_net::queue::QueueConfig;
+use haltere_net::wifi::{Metres, Width};
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use super::text_or_table;
 use crate::scenario::quantity::{Probability, Quantity};
-use crate::scenario::{ScenarioError, error};
+use crate::scenario::{OfKind, ScenarioError, error};
 use haltere_net::loss::LossModel;
 use haltere_net::units;
 use schemars::JsonSchema;
@@ -26,25 +26,18 @@ pub struct LossTable {
     /// The name of the model.
     pub model: LossName,
     /// uniform: the probability.
-    #[serde(default)]
     pub rate: Option<Quantity<Probability>>,
     /// gilbert-elliott: probability of going from the good state to the bad one, for each packet.
-    #[serde(default)]
     pub good_to_bad: Option<Quantity<Probability>>,
     /// gilbert-elliott: probability of going back.
-    #[serde(default)]
     pub bad_to_good: Option<Quantity<Probability>>,
     /// gilbert-elliott: loss probability in the bad state (default 100%).
-    #[serde(default)]
     pub loss_in_bad: Option<Quantity<Probability>>,
     /// gilbert-elliott: loss probability in the good state (default 0%).
-    #[serde(default)]
     pub loss_in_good: Option<Quantity<Probability>>,
     /// periodic: lose every n-th packet.
-    #[serde(default)]
     pub every: Option<u64>,
     /// list: lose these packets, counted from 1.
-    #[serde(default)]
     pub packets: Option<Vec<u64>>,
 }
 
@@ -70,67 +63,58 @@ text_or_table!(
 );
 
 impl LossSpec {
-    /// Checks whether the model has its parameters.
-    pub(in crate::scenario) fn check(&self, path: &str) -> Result<(), ScenarioError> {
+    /// The loss model of a link; `path` is the path of the field.
+    pub(in crate::scenario) fn model(&self, path: &str) -> Result<LossModel, ScenarioError> {
         match self {
-            LossSpec::Uniform(_) => Ok(()),
-            LossSpec::Model(table) => table.check(path),
+            LossSpec::Uniform(Probability(p)) => Ok(LossModel::Uniform { p: *p }),
+            LossSpec::Model(table) => table.model(path),
         }
     }
 }
 
 impl LossTable {
-    fn check(&self, path: &str) -> Result<(), ScenarioError> {
-        let all = [
-            ("rate", self.rate.is_some(), LossName::Uniform),
-            ("good_to_bad", self.good_to_bad.is_some(), LossName::GilbertElliott),
-            ("bad_to_good", self.bad_to_good.is_some(), LossName::GilbertElliott),
-            ("loss_in_bad", self.loss_in_bad.is_some(), LossName::GilbertElliott),
-            ("loss_in_good", self.loss_in_good.is_some(), LossName::GilbertElliott),
-            ("every", self.every.is_some(), LossName::Periodic),
-            ("packets", self.packets.is_some(), LossName::List),
+    fn model(&self, path: &str) -> Result<LossModel, ScenarioError> {
+        let of = OfKind { path, what: "this loss model" };
+        let given = [
+            ("rate", self.rate.is_some()),
+            ("good_to_bad", self.good_to_bad.is_some()),
+            ("bad_to_good", self.bad_to_good.is_some()),
+            ("loss_in_bad", self.loss_in_bad.is_some()),
+            ("loss_in_good", self.loss_in_good.is_some()),
+            ("every", self.every.is_some()),
+            ("packets", self.packets.is_some()),
         ];
-        if let Some((field, ..)) = all.iter().find(|(_, present, model)| *present && *model != self.model) {
-            return Err(error(format!("{path}.{field}"), "this loss model has no such parameter: leave it out"));
-        }
-        let optional = ["loss_in_bad", "loss_in_good"];
-        let missing = all.iter().find(|(f, present, model)| !present && *model == self.model && !optional.contains(f));
-        if let Some((field, ..)) = missing {
-            return Err(error(path, format!("this loss model needs {field}")));
-        }
-        if self.every == Some(0) {
-            return Err(error(
-                format!("{path}.every"),
-                "0: give the number of packets from one loss to the next, from 1",
-            ));
-        }
-        if let Some(packets) = &self.packets
-            && (packets.first() == Some(&0) || packets.windows(2).any(|w| w[0] >= w[1]))
-        {
-            return Err(error(format!("{path}.packets"), "give ascending numbers, counted from 1"));
-        }
-        Ok(())
-    }
-}
-
-impl LossSpec {
-    /// The loss model of a link; none if nothing is given.
-    pub(in crate::scenario) fn model(spec: Option<&LossSpec>) -> LossModel {
-        let or = |q: Option<Quantity<Probability>>, default: f64| q.map_or(default, |q| q.0.0);
-        match spec {
-            None => LossModel::None,
-            Some(LossSpec::Uniform(Probability(p))) => LossModel::Uniform { p: *p },
-            Some(LossSpec::Model(t)) => match t.model {
-                LossName::Uniform => LossModel::Uniform { p: or(t.rate, 0.0) },
-                LossName::GilbertElliott => LossModel::GilbertElliott {
-                    good_to_bad: or(t.good_to_bad, 0.0),
-                    bad_to_good: or(t.bad_to_good, 1.0),
-                    loss_in_bad: or(t.loss_in_bad, 1.0),
-                    loss_in_good: or(t.loss_in_good, 0.0),
-                },
-                LossName::Periodic => LossModel::Periodic { every: t.every.unwrap_or(1) },
-                LossName::List => LossModel::List { packets: t.packets.clone().unwrap_or_default() },
+        of.only(
+            match self.model {
+                LossName::Uniform => &["rate"],
+                LossName::GilbertElliott => &["good_to_bad", "bad_to_good", "loss_in_bad", "loss_in_good"],
+                LossName::Periodic => &["every"],
+                LossName::List => &["packets"],
             },
+            &given,
+        )?;
+        match self.model {
+            LossName::Uniform => Ok(LossModel::Uniform { p: of.needs("rate", self.rate)?.0.0 }),
+            LossName::GilbertElliott => Ok(LossModel::GilbertElliott {
+                good_to_bad: of.needs("good_to_bad", self.good_to_bad)?.0.0,
+                bad_to_good: of.needs("bad_to_good", self.bad_to_good)?.0.0,
+                loss_in_bad: self.loss_in_bad.map_or(1.0, |q| q.0.0),
+                loss_in_good: self.loss_in_good.map_or(0.0, |q| q.0.0),
+            }),
+            LossName::Periodic => match of.needs("every", self.every)? {
+                0 => Err(error(
+                    format!("{path}.every"),
+                    "0: give the number of packets from one loss to the next, from 1",
+                )),
+                every => Ok(LossModel::Periodic { every }),
+            },
+            LossName::List => {
+                let packets = of.needs("packets", self.packets.clone())?;
+                if packets.first() == Some(&0) || packets.windows(2).any(|w| w[0] >= w[1]) {
+                    return Err(error(format!("{path}.packets"), "give ascending numbers, counted from 1"));
+                }
+                Ok(LossModel::List { packets })
+            }
         }
     }
 }

@@ -1,27 +1,29 @@
 //! Links in scenarios, with their losses and jitter.
 
 mod loss;
-mod model;
 mod radio;
 mod varying;
 
-pub use loss::{LossName, LossSpec, LossTable};
-pub use radio::{CellularSpec, OrbitName, SatelliteSpec};
-pub use varying::{
-    Course, DelaySpec, DelayTable, OutagePeriod, OutageSpec, OutageTable, PacketsInOutage, RateSpec, RateTable,
-};
+pub(super) use loss::LossSpec;
+use radio::{CellularSpec, SatelliteSpec};
+use varying::{Delay, DelaySpec, OutageSpec, RateSpec, Speed};
 
 use super::presets::Preset;
 use super::quantity::{Probability, Quantity};
 use super::{ScenarioError, error, read};
 use haltere_net::interface::Ring;
+use haltere_net::link::{Cellular, LinkConfig};
+use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{DROP_TAIL, Discipline, Length, QueueConfig};
-use haltere_net::varying::VaryingError;
-use haltere_net::{Bytes, Span, units};
+use haltere_net::varying::Outages;
+use haltere_net::{Bytes, Rate, Span, units};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::borrow::Cow;
+
+/// The rate of wired links that a scenario says nothing of.
+const WIRED: Rate = Rate::from_bps(1_000_000_000);
 
 /// Parses a string or a table, and keeps the error message of a table's own parser.
 macro_rules! text_or_table {
@@ -50,114 +52,127 @@ macro_rules! text_or_table {
 }
 use text_or_table;
 
-/// A link: fields apply to both directions unless `down` or `up` say otherwise.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkSpec {
-    /// The preset whose values the fields have that are not given: `4g`, `5g`, `geo`, `leo` or `lorawan-backhaul` (`haltere
-    /// presets`).
-    #[serde(default)]
-    pub preset: Option<Preset>,
-    /// Serialisation rate of each direction (default: unlimited).
-    #[serde(default)]
-    pub rate: Option<RateSpec>,
-    /// Propagation delay of each direction (default 0ms).
-    #[serde(default)]
-    pub delay: Option<DelaySpec>,
-    /// When the link carries nothing (default: never).
-    #[serde(default)]
-    pub outage: Option<OutageSpec>,
-    /// A cellular base station's scheduler and retransmissions.
-    #[serde(default)]
-    pub cellular: Option<CellularSpec>,
-    /// Satellites, whose distance is added to the delay.
-    #[serde(default)]
-    pub satellite: Option<SatelliteSpec>,
-    /// The queue discipline and its limit (default 1000p).
-    #[serde(default)]
-    #[schemars(with = "Option<QueueSchema>")]
-    pub queue: Option<QueueConfig>,
-    /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none). The
-    /// same as `mark` in the queue's table.
-    #[serde(default)]
-    pub mark: Option<Quantity<Length>>,
-    /// The driver's ring between the queue discipline and the wire, in packets with the one being sent, such as "256p"
-    /// (default: none; packets leave the queue one by one). Senders on a node whose link has a ring are pushed back as in
-    /// Linux.
-    #[serde(default)]
-    pub ring: Option<Quantity<Length>>,
-    /// Whether byte queue limits keep the ring short, as in Linux since 3.3 (default true).
-    #[serde(default)]
-    pub bql: Option<bool>,
-    /// Largest packet with IP header (default 1500B).
-    #[serde(default)]
-    pub mtu: Option<Quantity<Bytes>>,
-    /// Random loss.
-    #[serde(default)]
-    pub loss: Option<LossSpec>,
-    /// Random extra delay.
-    #[serde(default)]
-    pub jitter: Option<JitterSpec>,
-    /// Probability that a packet arrives twice.
-    #[serde(default)]
-    pub duplication: Option<Quantity<Probability>>,
-    /// Whether a middlebox on the link removes MPTCP's options in both directions, so that `mptcp` falls back to TCP or opens no
-    /// subflow there (default false).
-    #[serde(default)]
-    pub strip_options: Option<bool>,
-    /// Whether a path of a multipath topology is in reserve: mptcp and mpquic send data on it only while no other path can carry
-    /// any (default false).
-    #[serde(default)]
-    pub backup: Option<bool>,
-    /// Fields of the data direction, from the link's first end to its second.
-    #[serde(default)]
-    pub down: Option<DirectionSpec>,
-    /// Fields of the other direction.
-    #[serde(default)]
-    pub up: Option<DirectionSpec>,
+/// Declares the tables in which fields of a link's directions are written, each after the table's own fields.
+macro_rules! directions {
+    ($($(#[$about:meta])* struct $name:ident { $($(#[$own_about:meta])* $own:ident: $type:ty,)* })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $name {
+            $($(#[$own_about])* pub(super) $own: Option<$type>,)*
+            /// Serialisation rate (default: unlimited).
+            rate: Option<RateSpec>,
+            /// Propagation delay (default 0ms).
+            pub(super) delay: Option<DelaySpec>,
+            /// When the link carries nothing (default: never).
+            outage: Option<OutageSpec>,
+            /// A cellular base station's scheduler and retransmissions. Those of a direction replace all of the link's.
+            cellular: Option<CellularSpec>,
+            /// The queue discipline and its limit (default 1000p).
+            #[schemars(with = "Option<QueueSchema>")]
+            queue: Option<QueueConfig>,
+            /// Marks ECN-capable packets that find this much waiting, as DCTCP's switch does (RFC 8257; default: none). The
+            /// same as `mark` in the queue's table.
+            mark: Option<Quantity<Length>>,
+            /// The driver's ring between the queue discipline and the wire, in packets with the one being sent, such as "256p"
+            /// (default: none; packets leave the queue one by one). Senders on a node whose link has a ring are pushed back as
+            /// in Linux.
+            ring: Option<Quantity<Length>>,
+            /// Whether byte queue limits keep the ring short, as in Linux since 3.3 (default true).
+            bql: Option<bool>,
+            /// Largest packet with IP header (default 1500B).
+            mtu: Option<Quantity<Bytes>>,
+            /// Random loss.
+            loss: Option<LossSpec>,
+            /// Random extra delay.
+            jitter: Option<JitterSpec>,
+            /// Probability that a packet arrives twice.
+            duplication: Option<Quantity<Probability>>,
+        }
+
+        impl $name {
+            /// The values of the fields that are given; `path` is that of the table.
+            fn given(&self, path: &str) -> Result<Given, ScenarioError> {
+                if let Some(Quantity(mtu)) = self.mtu.filter(|m| !(1280..=65_535).contains(&m.0.0)) {
+                    let message =
+                        format!("{}B: give an MTU from 1280B (the least QUIC works with) to 65535B", mtu.0);
+                    return Err(error(format!("{path}.mtu"), message));
+                }
+                Ok(Given {
+                    path: path.to_string(),
+                    loss: self.loss.as_ref().map(|loss| loss.model(&format!("{path}.loss"))).transpose()?,
+                    rate: self.rate.as_ref().map(|rate| rate.speed(&format!("{path}.rate"))).transpose()?,
+                    delay: self.delay.as_ref().map(|delay| delay.course(&format!("{path}.delay"))).transpose()?,
+                    outage: self.outage.as_ref().map(|out| out.outages(&format!("{path}.outage"))).transpose()?,
+                    cellular: self.cellular.map(|cellular| cellular.config()),
+                    queue: self.queue.clone(),
+                    mark: self.mark.map(|q| q.0),
+                    ring: self.ring.map(|q| q.0),
+                    bql: self.bql,
+                    mtu: self.mtu.map(|q| q.0.0 as u32),
+                    jitter: self.jitter.as_ref().map(JitterSpec::model),
+                    duplication: self.duplication.map(|q| q.0.0),
+                })
+            }
+        }
+    )*};
 }
 
-/// Fields of one direction alone.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DirectionSpec {
-    /// Serialisation rate.
-    #[serde(default)]
-    pub rate: Option<RateSpec>,
-    /// Propagation delay.
-    #[serde(default)]
-    pub delay: Option<DelaySpec>,
-    /// When the link carries nothing.
-    #[serde(default)]
-    pub outage: Option<OutageSpec>,
-    /// A cellular base station's scheduler and retransmissions; these replace all of the link's.
-    #[serde(default)]
-    pub cellular: Option<CellularSpec>,
-    /// The queue discipline and its limit.
-    #[serde(default)]
-    #[schemars(with = "Option<QueueSchema>")]
-    pub queue: Option<QueueConfig>,
-    /// Marks ECN-capable packets that find this much waiting.
-    #[serde(default)]
-    pub mark: Option<Quantity<Length>>,
-    /// The driver's ring between the queue discipline and the wire.
-    #[serde(default)]
-    pub ring: Option<Quantity<Length>>,
-    /// Whether byte queue limits keep the ring short.
-    #[serde(default)]
-    pub bql: Option<bool>,
-    /// Largest packet with IP header.
-    #[serde(default)]
-    pub mtu: Option<Quantity<Bytes>>,
-    /// Random loss.
-    #[serde(default)]
-    pub loss: Option<LossSpec>,
-    /// Random extra delay.
-    #[serde(default)]
-    pub jitter: Option<JitterSpec>,
-    /// Probability that a packet arrives twice.
-    #[serde(default)]
-    pub duplication: Option<Quantity<Probability>>,
+directions! {
+    /// A link: fields apply to both directions unless `down` or `up` say otherwise.
+    struct LinkSpec {
+        /// The preset whose values the fields have that are not given: `4g`, `5g`, `geo`, `leo` or `lorawan-backhaul` (`haltere
+        /// presets`).
+        preset: Preset,
+        /// Satellites, whose distance is added to the delay.
+        satellite: SatelliteSpec,
+        /// Whether a middlebox on the link removes MPTCP's options in both directions, so that `mptcp` falls back to TCP or opens
+        /// no subflow there (default false).
+        strip_options: bool,
+        /// Whether a path of a multipath topology is in reserve: mptcp and mpquic send data on it only while no other path can
+        /// carry any (default false).
+        backup: bool,
+        /// Fields of the data direction, from the link's first end to its second.
+        down: DirectionSpec,
+        /// Fields of the other direction.
+        up: DirectionSpec,
+    }
+
+    /// Fields of one direction alone.
+    struct DirectionSpec {}
+}
+
+/// The values that one table gives a direction.
+#[derive(Default)]
+struct Given {
+    path: String,
+    rate: Option<Speed>,
+    delay: Option<Delay>,
+    outage: Option<Outages>,
+    cellular: Option<Cellular>,
+    queue: Option<QueueConfig>,
+    mark: Option<Length>,
+    ring: Option<Length>,
+    bql: Option<bool>,
+    mtu: Option<u32>,
+    loss: Option<LossModel>,
+    jitter: Option<JitterModel>,
+    duplication: Option<f64>,
+}
+
+/// A link with all defaults filled in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    /// From its first end to its second.
+    pub down: LinkConfig,
+    /// From its second end to its first.
+    pub up: LinkConfig,
+    /// Whether a middlebox on it removes MPTCP's options.
+    pub strips_options: bool,
+    /// Whether it has a delay, be it one of zero.
+    pub(super) delayed: bool,
+    /// Where a length in bandwidth-delay products is given for a direction without a rate, and for any direction.
+    pub(super) products: [Option<String>; 2],
 }
 
 /// Random extra delay: its spread, or a table.
@@ -196,145 +211,185 @@ pub enum Distribution {
 
 text_or_table!(JitterSpec, JitterTable, |t: &str| units::parse_span(t).map(JitterSpec::Spread), "Jitter");
 
-impl LinkSpec {
-    /// Parses a link from JSON, a table such as `topology.link`, and checks it.
-    pub fn from_json(json: &str) -> Result<LinkSpec, ScenarioError> {
-        let spec: LinkSpec = read(json)?;
-        spec.check("").map_err(|wrong| error(wrong.path.trim_start_matches('.'), wrong.message))?;
-        Ok(spec)
-    }
-
-    pub(super) fn check(&self, path: &str) -> Result<(), ScenarioError> {
-        if let Some(preset) = self.preset.filter(|preset| preset.is_cell()) {
-            let name = preset.describe().0;
-            let message =
-                format!("{name:?} is a cell, not a link: give the topology the kind \"cell\" and cell.preset");
-            return Err(error(format!("{path}.preset"), message));
+impl JitterSpec {
+    fn model(&self) -> JitterModel {
+        match self {
+            JitterSpec::Spread(spread) => JitterModel::Uniform { spread: *spread, reorder: false },
+            JitterSpec::Model(t) => match t.distribution {
+                Distribution::Uniform => JitterModel::Uniform { spread: t.spread.0, reorder: t.reorder },
+                Distribution::Normal => JitterModel::Normal { sigma: t.spread.0, reorder: t.reorder },
+            },
         }
-        let common = self.direction(None);
-        common.check(path)?;
-        for (name, side) in [("down", &self.down), ("up", &self.up)] {
-            if let Some(side) = side {
-                side.check(&format!("{path}.{name}"))?;
-            }
-        }
-        let (down, up) = self.configs(path)?;
-        for (name, side, config) in [("down", &self.down, down), ("up", &self.up, up)] {
-            let merged = self.whole(|link| if name == "down" { &link.down } else { &link.up });
-            let wrong = |w: VaryingError| {
-                let own = side.as_ref().is_some_and(|side| side.rate.is_some() || side.outage.is_some());
-                let place = if own { format!("{path}.{name}") } else { path.to_string() };
-                let field = match w.field {
-                    "outages" => "outage",
-                    cellular if cellular.starts_with("cellular.") => cellular,
-                    _ => "rate",
-                };
-                let own_cellular = side.as_ref().is_some_and(|side| side.cellular.is_some());
-                let place = match (field.starts_with("cellular."), own_cellular) {
-                    (true, true) => format!("{path}.{name}"),
-                    (true, false) => path.to_string(),
-                    _ => place,
-                };
-                error(format!("{place}.{field}"), w.message)
-            };
-            config.check().map_err(wrong)?;
-            let marks_here = side.as_ref().is_some_and(|side| side.mark.is_some());
-            let place = if marks_here { format!("{path}.{name}.mark") } else { format!("{path}.mark") };
-            merged.whole_queue().map_err(|wrong| error(place, wrong))?;
-            let here =
-                |field: &str, own: bool| if own { format!("{path}.{name}.{field}") } else { format!("{path}.{field}") };
-            merged.whole_ring().map_err(|wrong| {
-                let bql_here = side.as_ref().is_some_and(|side| side.bql.is_some());
-                let ring_here = side.as_ref().is_some_and(|side| side.ring.is_some());
-                error(if merged.ring.is_some() { here("ring", ring_here) } else { here("bql", bql_here) }, wrong)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// One direction's fields: its own, then the link's, then those of the preset.
-    fn whole(&self, side: impl Fn(&LinkSpec) -> &Option<DirectionSpec>) -> DirectionSpec {
-        let given = self.direction(side(self).as_ref());
-        let Some(preset) = self.preset else { return given };
-        let link = preset.link();
-        given.or(&link.direction(side(&link).as_ref()))
-    }
-
-    /// One direction's fields. Where it has none of its own, the link's fields apply.
-    fn direction(&self, own: Option<&DirectionSpec>) -> DirectionSpec {
-        let link = DirectionSpec {
-            rate: self.rate.clone(),
-            delay: self.delay.clone(),
-            outage: self.outage.clone(),
-            cellular: self.cellular,
-            queue: self.queue.clone(),
-            mark: self.mark,
-            ring: self.ring,
-            bql: self.bql,
-            mtu: self.mtu,
-            loss: self.loss.clone(),
-            jitter: self.jitter.clone(),
-            duplication: self.duplication,
-        };
-        own.cloned().unwrap_or_default().or(&link)
     }
 }
 
-impl DirectionSpec {
-    /// These fields, and those of `other` where there are none.
-    fn or(self, other: &DirectionSpec) -> DirectionSpec {
-        DirectionSpec {
-            rate: self.rate.or_else(|| other.rate.clone()),
-            delay: self.delay.or_else(|| other.delay.clone()),
-            outage: self.outage.or_else(|| other.outage.clone()),
-            cellular: self.cellular.or(other.cellular),
-            queue: self.queue.or_else(|| other.queue.clone()),
-            mark: self.mark.or(other.mark),
-            ring: self.ring.or(other.ring),
-            bql: self.bql.or(other.bql),
-            mtu: self.mtu.or(other.mtu),
-            loss: self.loss.or_else(|| other.loss.clone()),
-            jitter: self.jitter.or_else(|| other.jitter.clone()),
-            duplication: self.duplication.or(other.duplication),
+impl Link {
+    /// A single link for the emulator, from a table such as `topology.link` as JSON.
+    ///
+    /// # Errors
+    /// If a field is wrong, with its path.
+    pub fn from_json(json: &str) -> Result<Link, ScenarioError> {
+        let link = read::<LinkSpec>(json)?.link("");
+        let link = link.map_err(|wrong| error(wrong.path.trim_start_matches('.'), wrong.message))?;
+        if link.strips_options {
+            return Err(error("strip_options", "only the simulator has middleboxes: leave it out"));
         }
+        Ok(link.scaled(Span::ZERO))
+    }
+
+    /// Whether both directions have a rate.
+    pub fn is_rated(&self) -> bool {
+        [&self.down, &self.up].iter().all(|config| rated(config))
+    }
+
+    /// A wired link that a scenario does not describe.
+    pub(super) fn wired() -> Link {
+        let wire = LinkConfig { rate: Some(WIRED), ..LinkConfig::default() };
+        Link { down: wire.clone(), up: wire, strips_options: false, delayed: false, products: [None, None] }
+    }
+
+    /// The link with lengths in packets instead of bandwidth-delay products. `outside` is the base RTT of a path beyond this
+    /// link.
+    pub(super) fn scaled(mut self, outside: Span) -> Link {
+        let furthest = |config: &LinkConfig| config.delay + config.orbit.map_or(Span::ZERO, |orbit| orbit.longest());
+        let rtt = furthest(&self.down) + furthest(&self.up) + outside;
+        for config in [&mut self.down, &mut self.up] {
+            let scale = config.scale(rtt);
+            config.queue.resolve(&scale);
+        }
+        self
+    }
+}
+
+/// Whether a direction has a rate.
+fn rated(config: &LinkConfig) -> bool {
+    config.rate.is_some() || config.trace.is_some()
+}
+
+impl LinkSpec {
+    /// The link that is meant, with lengths as they are given.
+    ///
+    /// # Errors
+    /// If a field is wrong. The error's path begins with `path`.
+    pub(super) fn link(&self, path: &str) -> Result<Link, ScenarioError> {
+        let preset = self.preset.map_or(Ok(LinkSpec::default()), |preset| preset.link(path))?;
+        let (own, usual) = (self.given(path)?, preset.given(path)?);
+        let satellite = self.satellite.or(preset.satellite);
+        let (mut delayed, mut products) = (satellite.is_some(), [None, None]);
+        let mut direction = |name: &str, side: &Option<DirectionSpec>, preset: &Option<DirectionSpec>| {
+            let of = |side: &Option<DirectionSpec>, path: &str| {
+                side.as_ref().map_or(Ok(Given::default()), |side| side.given(path))
+            };
+            let (side, preset) = (of(side, &format!("{path}.{name}"))?, of(preset, path)?);
+            let tables = Tables { path, all: [&side, &own, &preset, &usual] };
+            let mut config = tables.config()?;
+            if let Some(satellite) = satellite {
+                satellite.apply(&mut config, path)?;
+            }
+            tables.check(&config)?;
+            delayed |= tables.all.iter().any(|given| given.delay.is_some());
+            if let Some(place) = tables.product() {
+                products[usize::from(rated(&config))].get_or_insert(place);
+            }
+            Ok(config)
+        };
+        let down = direction("down", &self.down, &preset.down)?;
+        let up = direction("up", &self.up, &preset.up)?;
+        Ok(Link { down, up, strips_options: self.strip_options == Some(true), delayed, products })
+    }
+}
+
+/// The tables that a direction's fields come from; the first that gives one counts.
+struct Tables<'a> {
+    path: &'a str,
+    /// The direction's own, the link's, and those of the preset.
+    all: [&'a Given; 4],
+}
+
+impl Tables<'_> {
+    /// The path of a field, in the table that gives it.
+    fn place(&self, field: &str, gives: fn(&Given) -> bool) -> String {
+        let path = self.all.iter().find(|given| gives(given)).map_or(self.path, |given| &given.path);
+        format!("{path}.{field}")
+    }
+
+    /// The direction with all defaults filled in. Lengths in bandwidth-delay products are kept. If a rate or a delay changes
+    /// with time, `rate` and `delay` have its largest value.
+    fn config(&self) -> Result<LinkConfig, ScenarioError> {
+        macro_rules! first {
+            ($field:ident) => {
+                self.all.iter().find_map(|given| given.$field.clone())
+            };
+        }
+        let (speed, delay) = (first!(rate).unwrap_or_default(), first!(delay).unwrap_or_default());
+        Ok(LinkConfig {
+            rate: speed.rate,
+            trace: speed.trace,
+            rate_profile: speed.profile,
+            delay: delay.longest,
+            delay_profile: delay.profile,
+            orbit: None,
+            delay_reorders: delay.reorders,
+            outages: first!(outage),
+            cellular: first!(cellular),
+            mtu: first!(mtu).unwrap_or(1500),
+            queue: self.queue(first!(queue).unwrap_or_default(), first!(mark))?,
+            ring: self.ring(first!(ring), first!(bql))?,
+            loss: first!(loss).unwrap_or(LossModel::None),
+            jitter: first!(jitter).unwrap_or(JitterModel::None),
+            duplication: first!(duplication).unwrap_or(0.0),
+        })
     }
 
     /// The queue, with the field `mark` beside it.
-    pub(crate) fn whole_queue(&self) -> Result<QueueConfig, String> {
-        let mut queue = self.queue.clone().unwrap_or_default();
-        if let Some(Quantity(mark)) = self.mark {
-            if let Some(own) = queue.get("mark") {
-                return Err(format!(
-                    "{mark}, and the table of the queue says mark = {own:?} too: leave one of the two out"
-                ));
+    fn queue(&self, mut queue: QueueConfig, mark: Option<Length>) -> Result<QueueConfig, ScenarioError> {
+        let Some(mark) = mark else { return Ok(queue) };
+        let set = match queue.get("mark") {
+            Some(own) => {
+                Err(format!("{mark}, and the table of the queue says mark = {own:?} too: leave one of the two out"))
             }
-            queue.set("mark", &mark.to_string())?;
-        }
+            None => queue.set("mark", &mark.to_string()),
+        };
+        set.map_err(|message| error(self.place("mark", |given| given.mark.is_some()), message))?;
         Ok(queue)
     }
 
     /// The driver's ring, if there is one.
-    pub(crate) fn whole_ring(&self) -> Result<Option<Ring>, String> {
-        let bql = self.bql.unwrap_or(true);
-        match (self.ring.map(|ring| ring.0), self.bql) {
-            (Some(Length::Packets(packets)), _) if packets > 0 => Ok(Some(Ring { packets, bql })),
-            (Some(other), _) => Err(format!("{other}: a ring is counted in packets, at least one: write \"256p\"")),
-            (None, Some(_)) => Err("byte queue limits are of a ring: give one, such as ring = \"256p\"".into()),
+    fn ring(&self, ring: Option<Length>, bql: Option<bool>) -> Result<Option<Ring>, ScenarioError> {
+        match (ring, bql) {
+            (Some(Length::Packets(packets)), _) if packets > 0 => Ok(Some(Ring { packets, bql: bql.unwrap_or(true) })),
+            (Some(other), _) => {
+                let message = format!("{other}: a ring is counted in packets, at least one: write \"256p\"");
+                Err(error(self.place("ring", |given| given.ring.is_some()), message))
+            }
+            (None, Some(_)) => {
+                let message = "byte queue limits are of a ring: give one, such as ring = \"256p\"";
+                Err(error(self.place("bql", |given| given.bql.is_some()), message))
+            }
             (None, None) => Ok(None),
         }
     }
 
-    fn check(&self, path: &str) -> Result<(), ScenarioError> {
-        if let Some(Quantity(mtu)) = self.mtu.filter(|m| !(1280..=65_535).contains(&m.0.0)) {
-            return Err(error(
-                format!("{path}.mtu"),
-                format!("{}B: give an MTU from 1280B (the least QUIC works with) to 65535B", mtu.0),
-            ));
+    /// Checks the fields against each other.
+    fn check(&self, config: &LinkConfig) -> Result<(), ScenarioError> {
+        config.check().map_err(|wrong| {
+            let place = match wrong.field {
+                "outages" => self.place("outage", |given| given.outage.is_some()),
+                cellular if cellular.starts_with("cellular.") => self.place(cellular, |given| given.cellular.is_some()),
+                _ => self.place("rate", |given| given.rate.is_some()),
+            };
+            error(place, wrong.message)
+        })
+    }
+
+    /// Where a length in bandwidth-delay products is given.
+    fn product(&self) -> Option<String> {
+        let queue = self.all.iter().find_map(|given| given.queue.as_ref());
+        if queue.is_some_and(QueueConfig::has_bdp) {
+            return Some(self.place("queue", |given| given.queue.is_some()));
         }
-        if let Some(loss) = &self.loss {
-            loss.check(&format!("{path}.loss"))?;
-        }
-        self.config(path).map(|_| ())
+        let mark = self.all.iter().find_map(|given| given.mark);
+        matches!(mark, Some(Length::Bdp(_))).then(|| self.place("mark", |given| given.mark.is_some()))
     }
 }
 

@@ -1,12 +1,11 @@
 //! Cellular links and satellites in scenarios.
 
-use super::LinkSpec;
 use crate::scenario::quantity::{Probability, Quantity};
 use crate::scenario::{ScenarioError, error};
 use haltere_net::Span;
 use haltere_net::link::{Cellular, LinkConfig};
-use haltere_net::medium::Metres;
 use haltere_net::varying::{GEOSTATIONARY_KM, InOutage, Orbit, Outages, Period, bent_pipe};
+use haltere_net::wifi::Metres;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -62,19 +61,14 @@ pub struct SatelliteSpec {
     /// The orbit.
     pub orbit: OrbitName,
     /// geo: the elevation at which terminal and ground station see the satellite, degrees (default 35).
-    #[serde(default)]
     pub elevation: Option<f64>,
     /// leo: the altitude of the satellites (default 550km).
-    #[serde(default)]
     pub altitude: Option<Quantity<Metres>>,
     /// leo: the least elevation of a satellite that serves, degrees (default 25).
-    #[serde(default)]
     pub least_elevation: Option<f64>,
     /// leo: how long one satellite serves (default 15s).
-    #[serde(default)]
     pub interval: Option<Quantity<Span>>,
     /// leo: how long packets wait at each handover (default 40ms; "0ms" for none).
-    #[serde(default)]
     pub handover: Option<Quantity<Span>>,
 }
 
@@ -87,26 +81,9 @@ const HANDOVER: Span = Span::from_millis(40);
 /// The elevation of a geostationary satellite in its meridian, seen from a latitude of 48 degrees.
 const GEO_ELEVATION: f64 = 35.0;
 
-impl LinkSpec {
-    /// Both directions, `down` and `up`, with all defaults filled in.
-    ///
-    /// # Errors
-    /// If a function of time or the satellites are invalid. The error's path begins with `path`.
-    pub fn configs(&self, path: &str) -> Result<(LinkConfig, LinkConfig), ScenarioError> {
-        let mut down = self.whole(|link| &link.down).config(path)?;
-        let mut up = self.whole(|link| &link.up).config(path)?;
-        let preset = || self.preset.and_then(|preset| preset.link().satellite);
-        if let Some(satellite) = self.satellite.or_else(preset) {
-            satellite.apply(&mut down, path)?;
-            satellite.apply(&mut up, path)?;
-        }
-        Ok((down, up))
-    }
-}
-
 impl SatelliteSpec {
     /// Adds the satellites to a direction of a link.
-    fn apply(&self, config: &mut LinkConfig, path: &str) -> Result<(), ScenarioError> {
+    pub(super) fn apply(&self, config: &mut LinkConfig, path: &str) -> Result<(), ScenarioError> {
         let wrong = |field: &str, message: String| Err(error(format!("{path}.satellite.{field}"), message));
         let of_leo = [
             ("altitude", self.altitude.is_some()),

@@ -25,20 +25,15 @@ pub enum RateSpec {
 #[serde(deny_unknown_fields)]
 pub struct RateTable {
     /// Times of the points, ascending from "0s".
-    #[serde(default)]
     pub at: Option<Vec<Quantity<Span>>>,
     /// The rate from each of them on.
-    #[serde(default)]
     pub value: Option<Vec<Quantity<Rate>>>,
     /// How the rate changes from one point to the next (default step).
-    #[serde(default)]
     pub between: Option<Course>,
     /// The period with which the function repeats (default: never; the last value stays).
-    #[serde(default)]
     pub repeat: Option<Quantity<Span>>,
     /// A packet-delivery trace of mahimahi instead of points: milliseconds, each an opportunity to deliver 1504 bytes.
     /// A study gives the name of a file.
-    #[serde(default)]
     #[schemars(with = "Option<Vec<u64>>")]
     pub trace: Option<RateTrace>,
 }
@@ -61,10 +56,8 @@ pub struct DelayTable {
     /// The delay from each of them on.
     pub value: Vec<Quantity<Span>>,
     /// How the delay changes from one point to the next (default step).
-    #[serde(default)]
     pub between: Option<Course>,
     /// The period with which the function repeats (default: never; the last value stays).
-    #[serde(default)]
     pub repeat: Option<Quantity<Span>>,
     /// Whether packets overtake earlier ones when the delay falls (default false: they arrive together with them).
     #[serde(default)]
@@ -96,7 +89,6 @@ pub struct OutageTable {
     #[serde(default)]
     pub packets: PacketsInOutage,
     /// The period with which the outages repeat (default: never).
-    #[serde(default)]
     pub repeat: Option<Quantity<Span>>,
 }
 
@@ -164,11 +156,20 @@ fn profile(
 }
 
 /// A link's rate.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Speed {
     pub(super) rate: Option<Rate>,
     pub(super) profile: Option<Profile>,
     pub(super) trace: Option<RateTrace>,
+}
+
+/// A link's delay.
+#[derive(Clone, Default)]
+pub(super) struct Delay {
+    /// The delay, or the largest one of the profile.
+    pub(super) longest: Span,
+    pub(super) profile: Option<Profile>,
+    pub(super) reorders: bool,
 }
 
 impl RateSpec {
@@ -200,14 +201,15 @@ impl RateSpec {
 }
 
 impl DelaySpec {
-    /// The delay, which for a function of time is the largest; that function; and whether it reorders.
-    pub(super) fn course(&self, path: &str) -> Result<(Span, Option<Profile>, bool), ScenarioError> {
+    /// The link's delay.
+    pub(super) fn course(&self, path: &str) -> Result<Delay, ScenarioError> {
         match self {
-            DelaySpec::Constant(delay) => Ok((*delay, None, false)),
+            DelaySpec::Constant(delay) => Ok(Delay { longest: *delay, ..Delay::default() }),
             DelaySpec::Model(table) => {
                 let value: Vec<u64> = table.value.iter().map(|q| q.0.as_nanos()).collect();
                 let profile = profile(&table.at, &value, table.between, table.repeat).map_err(under(path))?;
-                Ok((Span::from_nanos(profile.greatest()), Some(profile), table.reorder))
+                let longest = Span::from_nanos(profile.greatest());
+                Ok(Delay { longest, profile: Some(profile), reorders: table.reorder })
             }
         }
     }

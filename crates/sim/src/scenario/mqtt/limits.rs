@@ -1,7 +1,10 @@
-//! How many publishers, topics, streams and messages a flow may have.
+//! How many publishers, topics, streams and messages flows may have.
 
-use super::{Arrival, Mqtt, MqttStreams};
-use crate::scenario::{Flow, Scenario, ScenarioError, error};
+use super::Mqtt;
+use crate::application::Arrivals;
+use crate::scenario::flow::Repeated;
+use crate::scenario::{Frame, MAX_FLOWS, ScenarioError, error};
+use haltere_mqtt::Streams;
 use haltere_transport::quic::MAX_STREAMS;
 
 /// The most publishers of a flow and of all flows, and topics of all publishers of a flow.
@@ -11,70 +14,75 @@ const MOST_MESSAGES: u64 = 20_000_000;
 /// The most messages of a burst.
 const MOST_IN_BURST: u32 = 100_000;
 
-impl Scenario {
-    /// Whether there is memory for the publishers and messages of all flows together.
-    pub(in crate::scenario) fn check_all_counts(&self) -> Result<(), ScenarioError> {
-        let (mut publishers, mut messages) = (0_u64, 0_u64);
-        for (i, flow) in self.flows.iter().enumerate() {
-            let Some(mqtt) = &flow.mqtt else { continue };
-            let copies = u64::from(flow.copies.unwrap_or(1));
-            publishers = publishers.saturating_add(copies.saturating_mul(u64::from(mqtt.publishers())));
-            messages = messages.saturating_add(copies.saturating_mul(mqtt.expected(self)));
-            let field = if copies > 1 { "copies" } else { "mqtt.publishers" };
-            for (what, count, most) in
-                [("publishers", publishers, u64::from(MOST)), ("messages", messages, MOST_MESSAGES)]
-            {
-                if count > most {
-                    let message = format!(
-                        "{count} {what} of all flows up to this one, and at most {most} are kept: give fewer flows, copies or \
-                         publishers"
-                    );
-                    return Err(error(format!("flows[{i}].{field}"), message));
-                }
+/// What the flows up to one have together.
+#[derive(Default)]
+pub(in crate::scenario) struct Totals {
+    flows: usize,
+    publishers: u64,
+    messages: u64,
+}
+
+impl Totals {
+    /// Adds a flow of a file; `path` is its path.
+    ///
+    /// # Errors
+    /// If there is no memory for all of them together.
+    pub fn add(&mut self, repeated: &Repeated, path: &str, frame: &Frame<'_>) -> Result<(), ScenarioError> {
+        self.flows = self.flows.saturating_add(repeated.count());
+        if self.flows > MAX_FLOWS {
+            let message = format!("{} flows are too many: at most {MAX_FLOWS}", self.flows);
+            return Err(error("flows", message));
+        }
+        let Some(mqtt) = repeated.flow.mqtt() else { return Ok(()) };
+        let copies = u64::from(repeated.copies);
+        self.publishers = self.publishers.saturating_add(copies.saturating_mul(u64::from(mqtt.publishers())));
+        self.messages = self.messages.saturating_add(copies.saturating_mul(mqtt.expected(frame)));
+        let field = if copies > 1 { "copies" } else { "mqtt.publishers" };
+        let counts = [("publishers", self.publishers, u64::from(MOST)), ("messages", self.messages, MOST_MESSAGES)];
+        match counts.into_iter().find(|(_, count, most)| count > most) {
+            None => Ok(()),
+            Some((what, count, most)) => {
+                let message = format!(
+                    "{count} {what} of all flows up to this one, and at most {most} are kept: give fewer flows, copies or \
+                     publishers"
+                );
+                Err(error(format!("{path}.{field}"), message))
             }
         }
-        Ok(())
     }
 }
 
 impl Mqtt {
-    fn topics(&self) -> u32 {
-        self.topics.unwrap_or(1)
-    }
-
     /// The messages of all publishers, or how many of them come in the mean while the scenario lasts.
-    fn expected(&self, scenario: &Scenario) -> u64 {
+    fn expected(&self, frame: &Frame<'_>) -> u64 {
         if let Some(messages) = self.messages() {
             return messages;
         }
-        let interval = self.interval.map_or(1_000_000_000, |q| q.0.as_nanos()).max(1);
-        let times = scenario.duration.map_or(0, |q| q.0.as_nanos()) / interval + 1;
-        let burst = if self.arrivals == Arrival::Bursts { u64::from(self.burst.unwrap_or(10)) } else { 1 };
+        let traffic = &self.publishers.traffic;
+        let times = frame.duration.map_or(0, |span| span.as_nanos()) / traffic.interval.as_nanos().max(1) + 1;
+        let burst = if let Arrivals::Bursts(burst) = traffic.arrivals { u64::from(burst) } else { 1 };
         times.saturating_mul(burst).saturating_mul(u64::from(self.publishers()))
     }
 
-    pub(super) fn check_counts(&self, path: &str, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let counts = [
-            ("publishers", self.publishers, MOST),
-            ("topics", self.topics, MOST),
-            ("burst", self.burst, MOST_IN_BURST),
-        ];
-        for (field, count, most) in counts {
-            if let Some(count) = count.filter(|count| *count > most) {
-                return Err(error(format!("{path}.{field}"), format!("{count}: give at most {most}")));
-            }
+    pub(super) fn check_counts(&self, path: &str, frame: &Frame<'_>) -> Result<(), ScenarioError> {
+        let (plan, traffic) = (&self.publishers, &self.publishers.traffic);
+        let burst = if let Arrivals::Bursts(burst) = traffic.arrivals { burst } else { 1 };
+        let counts =
+            [("publishers", plan.publishers, MOST), ("topics", plan.topics, MOST), ("burst", burst, MOST_IN_BURST)];
+        if let Some((field, count, most)) = counts.into_iter().find(|(_, count, most)| count > most) {
+            return Err(error(format!("{path}.{field}"), format!("{count}: give at most {most}")));
         }
-        let topics = u64::from(self.topics()) * u64::from(self.publishers());
+        let topics = u64::from(plan.topics) * u64::from(plan.publishers);
         if topics > u64::from(MOST) {
             let message = format!("{topics} topics of all publishers: give at most {MOST}");
             return Err(error(format!("{path}.topics"), message));
         }
-        let expected = self.expected(scenario);
+        let expected = self.expected(frame);
         if expected > MOST_MESSAGES {
-            let (field, remedy) = match (&self.trace, self.messages) {
-                (Some(_), _) => ("trace", "give fewer, or fewer publishers"),
-                (None, Some(_)) => ("messages", "give fewer"),
-                (None, None) => ("interval", "give a longer interval, a number of messages, or a shorter duration"),
+            let (field, remedy) = match (&traffic.arrivals, traffic.messages) {
+                (Arrivals::Trace(_), _) => ("trace", "give fewer, or fewer publishers"),
+                (_, Some(_)) => ("messages", "give fewer"),
+                (_, None) => ("interval", "give a longer interval, a number of messages, or a shorter duration"),
             };
             let message =
                 format!("{expected} messages of all publishers, and at most {MOST_MESSAGES} are kept: {remedy}");
@@ -84,20 +92,18 @@ impl Mqtt {
     }
 
     /// A stream of a topic or publisher is not closed, so that there are never more of them than the peer allows at a time. The client's
-    /// first stream is the control stream.
-    pub(super) fn check_streams(&self, path: &str, flow: &Flow) -> Result<(), ScenarioError> {
+    /// first stream is the control stream. The publishers' connection and the subscriber's may be QUIC.
+    pub(super) fn check_streams(&self, path: &str, quic: bool, quic_delivery: bool) -> Result<(), ScenarioError> {
+        let (topics, publishers) = (u64::from(self.publishers.topics), u64::from(self.publishers()));
         let (publisher, subscriber) = match self.streams {
-            MqttStreams::One | MqttStreams::Message => return Ok(()),
-            MqttStreams::Topic => {
-                (u64::from(self.topics()), u64::from(self.topics()).saturating_mul(u64::from(self.publishers())))
-            }
+            Streams::One | Streams::Message => return Ok(()),
+            Streams::Topic => (topics, topics.saturating_mul(publishers)),
             // They share a connection.
-            MqttStreams::Publisher => (u64::from(self.publishers()), u64::from(self.publishers())),
+            Streams::Levels(_) => (publishers, publishers),
         };
-        let delivery = self.delivery.as_ref().unwrap_or(&flow.contender);
-        let (who, streams, most) = if flow.contender.transport.is_quic() && publisher >= MAX_STREAMS {
+        let (who, streams, most) = if quic && publisher >= MAX_STREAMS {
             ("publishers", publisher, MAX_STREAMS - 1)
-        } else if delivery.transport.is_quic() && subscriber > MAX_STREAMS {
+        } else if quic_delivery && subscriber > MAX_STREAMS {
             ("the subscriber", subscriber, MAX_STREAMS)
         } else {
             return Ok(());
@@ -106,6 +112,6 @@ impl Mqtt {
             "{streams} streams on a connection of {who}, and a QUIC connection has at most {most} for this: give fewer topics or \
              publishers, or streams = \"one\""
         );
-        Err(error(format!("{path}.streams"), message))
+        Err(error(path, message))
     }
 }

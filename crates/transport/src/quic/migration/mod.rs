@@ -18,7 +18,7 @@ use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
-use super::path::{Path, Validation};
+use super::path::{Path, Validation, Way};
 use crate::cc::Established;
 use crate::endpoint::Role;
 use crate::path::{AddressChange, PathError};
@@ -48,7 +48,7 @@ enum Purpose {
 
 /// Addresses that a path has left, to which it may come back.
 struct Left {
-    way: PathId,
+    way: Way,
     validation: Validation,
     /// The state of the path at these addresses. `None` if the path took its state along to the new ones.
     path: Option<Path>,
@@ -59,7 +59,7 @@ struct Trial {
     /// The place of its path, and the number under which the pair is reported to the application.
     place: usize,
     label: PathId,
-    way: PathId,
+    way: Way,
     change: AddressChange,
     /// Whether the client moved there on purpose, with another connection identifier.
     moves: bool,
@@ -77,7 +77,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(place: usize, (label, way): (PathId, PathId), change: AddressChange, purpose: Purpose) -> Trial {
+    fn new(place: usize, (label, way): (PathId, Way), change: AddressChange, purpose: Purpose) -> Trial {
         Trial {
             place,
             label,
@@ -108,7 +108,7 @@ impl Trial {
 }
 
 /// An answer owed to a PATH_CHALLENGE: the place of the path, the addresses on which it came, its data.
-type Response = (usize, PathId, u64);
+type Response = (usize, Way, u64);
 
 /// The state of a connection whose addresses change, beside its paths.
 #[derive(Default)]
@@ -116,9 +116,9 @@ pub(super) struct Migration {
     trials: Vec<Trial>,
     responses: Vec<Response>,
     /// Where the client goes once the handshake is confirmed.
-    wanted: Option<PathId>,
+    wanted: Option<Way>,
     /// The addresses of the datagram that is being read, if its path does not use them.
-    arrival: Option<PathId>,
+    arrival: Option<Way>,
 }
 
 impl Migration {
@@ -127,7 +127,7 @@ impl Migration {
         self.trials.iter().map(|trial| trial.timer).min().unwrap_or(Time::NEVER)
     }
 
-    fn trial(&mut self, way: PathId) -> Option<&mut Trial> {
+    fn trial(&mut self, way: Way) -> Option<&mut Trial> {
         self.trials.iter_mut().find(|trial| trial.way == way)
     }
 
@@ -149,7 +149,7 @@ impl Connection {
     }
 
     /// The client is to go on from another of its addresses.
-    pub(super) fn begin_migration(&mut self, way: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+    pub(super) fn begin_migration(&mut self, way: Way, cx: &mut Cx<'_>) -> Result<(), PathError> {
         if self.config.role == Role::Server {
             return Err(PathError::Bound);
         }
@@ -165,8 +165,8 @@ impl Connection {
         let moving = self.moving();
         moving.wanted = (!may).then_some(way);
         if may && !stays {
-            moving.add(Trial::new(0, (way, way), AddressChange::Address, Purpose::Wanted).known());
-            cx.tell(Incident::Migration { path: way, step: MigrationStep::ProbingStarted });
+            moving.add(Trial::new(0, (way.0, way), AddressChange::Address, Purpose::Wanted).known());
+            cx.tell(Incident::Migration { path: way.0, step: MigrationStep::ProbingStarted });
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Connection {
     }
 
     /// The peer's packets on path `of` come from a new address.
-    pub(super) fn expect_new_address(&mut self, of: PathId, way: PathId, change: AddressChange) {
+    pub(super) fn expect_new_address(&mut self, of: PathId, way: Way, change: AddressChange) {
         let place = self.place(of).unwrap_or(0);
         // The client does not know it, and goes on with the identifier that it has.
         let rebound = Trial::new(place, (of, way), change, Purpose::Probed);
@@ -199,7 +199,7 @@ impl Connection {
     /// The place of the path to which a datagram belongs, if it came on addresses that no path uses. A datagram may be the first
     /// from its addresses.
     #[cold]
-    pub(super) fn place_of_stray(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
+    pub(super) fn place_of_stray(&mut self, way: Way, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().any(|packet| packet.space == SpaceId::Data);
         let in_use = self.paths.iter().any(|path| path.way == way);
         if !data || in_use || !self.progress.confirmed {
@@ -214,8 +214,8 @@ impl Connection {
             return Some(trial.place);
         }
         // A path that has left these addresses has their number if it is one of several.
-        let place = if self.config.max_paths > 1 { self.place(way)? } else { 0 };
-        self.moving().add(Trial::new(place, (way, way), AddressChange::Address, Purpose::Probed));
+        let place = if self.config.max_paths > 1 { self.place(way.0)? } else { 0 };
+        self.moving().add(Trial::new(place, (way.0, way), AddressChange::Address, Purpose::Probed));
         Some(place)
     }
 
@@ -223,7 +223,7 @@ impl Connection {
     #[cold]
     pub(super) fn receive_aside(
         &mut self,
-        (i, way): (usize, PathId),
+        (i, way): (usize, Way),
         (len, ecn): (u32, Ecn),
         datagram: &Datagram,
         cx: &mut Cx<'_>,
@@ -268,7 +268,7 @@ impl Connection {
     pub(super) fn on_trial_response(&mut self, data: u64, cx: &mut Cx<'_>) -> bool {
         let now = self.now;
         let Some(way) = data.checked_sub(TRIAL_DATA).and_then(|way| u8::try_from(way).ok()) else { return false };
-        let way = PathId(way);
+        let way = Way(PathId(way));
         let Some(moving) = &mut self.migration else { return true };
         let Some(at) = moving.trials.iter().position(|trial| trial.way == way) else { return true };
         let trial = &mut moving.trials[at];
@@ -294,7 +294,7 @@ impl Connection {
     }
 
     /// The path at place `i` goes on with other addresses.
-    fn switch(&mut self, i: usize, way: PathId, cx: &mut Cx<'_>) {
+    fn switch(&mut self, i: usize, way: Way, cx: &mut Cx<'_>) {
         let Some(moving) = &mut self.migration else { return };
         let Some(at) = moving.trials.iter().position(|trial| trial.way == way) else { return };
         let trial = moving.trials.swap_remove(at);
@@ -381,7 +381,7 @@ impl Connection {
     }
 
     /// Nobody answers there.
-    fn give_trial_up(&mut self, way: PathId, cx: &mut Cx<'_>) {
+    fn give_trial_up(&mut self, way: Way, cx: &mut Cx<'_>) {
         let Some(moving) = &mut self.migration else { return };
         let Some(at) = moving.trials.iter().position(|trial| trial.way == way) else { return };
         let trial = moving.trials.swap_remove(at);

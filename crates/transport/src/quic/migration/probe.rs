@@ -6,9 +6,10 @@ use crate::quic::connection::Connection;
 use crate::quic::few::Few;
 use crate::quic::frame::Frame;
 use crate::quic::packet::{Datagram, QuicPacket, SpaceId, number_len};
+use crate::quic::path::Way;
 use crate::quic::sent::SentPacket;
 use crate::quic::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
-use haltere_net::{Cx, Packet, PathId};
+use haltere_net::{Cx, Packet};
 
 impl Connection {
     /// The next packet of a connection whose addresses change.
@@ -17,7 +18,7 @@ impl Connection {
         let moving = self.migration.as_mut()?;
         let asked = moving.responses.iter().map(|&(i, way, _)| (i, way));
         let tried = moving.trials.iter().filter(|trial| trial.due).map(|trial| (trial.place, trial.way));
-        let wanted: Vec<(usize, PathId)> = asked.chain(tried).collect();
+        let wanted: Vec<(usize, Way)> = asked.chain(tried).collect();
         let packet = wanted.into_iter().find_map(|(i, way)| self.transmit_probe(i, way, cx));
         if packet.is_some() {
             return packet;
@@ -30,7 +31,7 @@ impl Connection {
 
     /// PATH_RESPONSE and PATH_CHALLENGE frames to a pair of addresses, as far as the anti-amplification limit allows. Such a packet
     /// is not part of the path's flight.
-    fn transmit_probe(&mut self, i: usize, way: PathId, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+    fn transmit_probe(&mut self, i: usize, way: Way, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let space = &self.spaces.data[i];
         let (number, id) = (space.next_number, SpaceId::Data);
         let number_len = number_len(number, space.largest_acked);
@@ -44,7 +45,7 @@ impl Connection {
         }
         let challenge = moving.trial(way).is_some_and(|trial| trial.due);
         if challenge {
-            frames.push(Frame::PathChallenge(TRIAL_DATA + u64::from(way.0)));
+            frames.push(Frame::PathChallenge(TRIAL_DATA + u64::from(way.0.0)));
         }
         let payload = frames.iter().map(Frame::size).sum::<u32>();
         let left = match moving.trial(way) {
@@ -85,6 +86,6 @@ impl Connection {
         let (form, number_len) = (self.config.design.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames };
         let packet = self.paths[i].wrap(Datagram { packets: Few::of(packet) }, size);
-        Some(packet.with(|p| p.path = way))
+        Some(packet.with(|p| p.path = way.0))
     }
 }

@@ -30,7 +30,7 @@ use super::connection::{Connection, State};
 use super::few::Few;
 use super::frame::Frame;
 use super::packet::{Datagram, SpaceId};
-use super::path::{Path, Validation};
+use super::path::{Path, Validation, Way};
 use super::reinjection::Reinjection;
 use super::sent::Record;
 use crate::cc::{self, Algorithm, CongestionController, Established};
@@ -201,11 +201,11 @@ impl Connection {
     /// The place of the path that uses the addresses on which a datagram came. The peer opens a path by sending on it (section 3.1
     /// of the draft).
     #[cold]
-    pub(super) fn place_of_arrival(&mut self, way: PathId, datagram: &Datagram) -> Option<usize> {
+    pub(super) fn place_of_arrival(&mut self, way: Way, datagram: &Datagram) -> Option<usize> {
         let data = datagram.packets.iter().all(|packet| packet.space == SpaceId::Data);
         let place = match self.paths.iter().position(|path| path.way == way) {
             Some(place) => place,
-            None if data && self.begin_path(way).is_ok() => self.paths.len() - 1,
+            None if data && self.begin_path(way.0).is_ok() => self.paths.len() - 1,
             None => return None,
         };
         let handshake = place == 0 && !self.progress.confirmed;

@@ -1,4 +1,4 @@
-//! A stack in a worker program, in scenario files: `make test-worker` builds the program and runs these.
+//! A stack in a worker program, in scenario files: `make test-worker-quiche` builds the program and runs these.
 #![cfg(feature = "stacks")]
 
 use haltere_sim::{Fidelity, Files, Pcap, RunResult, Scenario, run_at, trace_at};
@@ -15,7 +15,7 @@ fn run(scenario: &Scenario) -> RunResult {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn quiche_runs_in_a_scenario_and_repeats() {
     for contender in ["quic@quiche/cubic", "quic@quiche/newreno", "quic@quiche/bbr2", "quic@quiche/cubic+stockbuffers"]
     {
@@ -29,7 +29,7 @@ fn quiche_runs_in_a_scenario_and_repeats() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn quiche_shares_a_bottleneck_with_modelled_tcp_and_quinn() {
     let flow = |contender: &str, pair: u32| json!({ "contender": contender, "app": "https", "pair": pair });
     let scenario = json!({
@@ -52,7 +52,7 @@ fn quiche_shares_a_bottleneck_with_modelled_tcp_and_quinn() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn quiche_writes_its_own_qlog_and_hands_out_its_secrets() {
     let link = json!({ "rate": "100Mbit/s", "delay": "10ms", "queue": "250kB" });
     let scenario = point_to_point("quic@quiche/cubic", "1MB", link);
@@ -80,7 +80,7 @@ fn quiche_writes_its_own_qlog_and_hands_out_its_secrets() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn a_page_of_many_objects_loads() {
     let objects: Vec<Value> = (0..120)
         .map(|i| match i {

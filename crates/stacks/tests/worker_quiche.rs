@@ -1,4 +1,4 @@
-//! A stack in a worker program: `make test-worker` builds the program and runs these.
+//! A stack in a worker program: `make test-worker-quiche` builds the program and runs these.
 
 mod ends;
 
@@ -7,31 +7,37 @@ use ends::{Both, Dyn, link};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
-use haltere_stacks::{Config, Congestion, Handles, Own, Stack, Windows, Worker};
+use haltere_stacks::{Config, Congestion, Handles, QUICHE, Windows, Worker};
 use haltere_transport::{Body, CloseReason, Endpoint, Role};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 const DELAY: Span = Span::from_millis(10);
-const OWN: [Own; 3] = [Own::Cubic, Own::NewReno, Own::Bbr2];
+const OWN: [&str; 3] = ["cubic", "newreno", "bbr2"];
 
-fn pair(own: Own, windows: Windows, (up, down): (&LinkConfig, &LinkConfig), of: &[(u64, u64)], seed: u64) -> Both {
+fn pair(
+    own: &'static str,
+    windows: Windows,
+    (up, down): (&LinkConfig, &LinkConfig),
+    of: &[(u64, u64)],
+    seed: u64,
+) -> Both {
     let worker = Worker::default();
     let end = |role| {
         let name = if role == Role::Client { "client" } else { "server" };
         let dice = Streams::new(seed, 0).named(name);
-        let config = Config { windows, ..Config::new(role, Stack::Quiche, Congestion::Own(own)) };
+        let config = Config { windows, ..Config::new(role, QUICHE, Congestion::Own(own)) };
         let handles = Handles { worker: worker.clone(), ..Handles::new(dice) };
         Dyn(haltere_stacks::endpoint(config, handles).unwrap())
     };
     Pair::new(end(Role::Client), end(Role::Server), up, down, seed, Exchange { streams: of.to_vec() })
 }
 
-fn wide(own: Own, wire: &LinkConfig, of: &[(u64, u64)]) -> Both {
+fn wide(own: &'static str, wire: &LinkConfig, of: &[(u64, u64)]) -> Both {
     pair(own, Windows::Wide, (wire, wire), of, 1)
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn a_megabyte_and_twenty_arrive_with_every_congestion_control() {
     for own in OWN {
         let mut small = wide(own, &link(100, DELAY, 250_000), &[(100, 1_000_000)]);
@@ -51,7 +57,7 @@ fn a_megabyte_and_twenty_arrive_with_every_congestion_control() {
 }
 
 /// Two hashes over all datagrams of a run: of their times and lengths, of their bytes.
-fn hashes(own: Own, seed: u64) -> (u64, u64) {
+fn hashes(own: &'static str, seed: u64) -> (u64, u64) {
     let (up, mut down) = (link(20, Span::from_millis(15), 100_000), link(20, Span::from_millis(15), 100_000));
     down.loss = haltere_net::loss::LossModel::Uniform { p: 0.01 };
     down.duplication = 0.01;
@@ -69,7 +75,7 @@ fn hashes(own: Own, seed: u64) -> (u64, u64) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn times_lengths_and_bytes_repeat_and_depend_on_the_seed() {
     for own in OWN {
         let first = hashes(own, 1);
@@ -82,7 +88,7 @@ fn times_lengths_and_bytes_repeat_and_depend_on_the_seed() {
 /// Runs with certain datagrams lost, counted from 1 in each direction, and checks the anti-amplification limit.
 fn losing(up: &[u64], down: &[u64]) -> Both {
     let wire = LinkConfig { delay: Span::from_millis(25), ..LinkConfig::default() };
-    let mut pair = wide(Own::Cubic, &wire, &[(400, 20_000)]);
+    let mut pair = wide("cubic", &wire, &[(400, 20_000)]);
     let (mut sent, lost) = ([0, 0], [up.to_vec(), down.to_vec()]);
     let (mut heard, mut told, mut validated) = (0u64, 0u64, false);
     pair.censor = Some(Box::new(move |seen| {
@@ -105,7 +111,7 @@ fn losing(up: &[u64], down: &[u64]) -> Both {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn the_request_leaves_after_one_round_trip() {
     let pair = losing(&[], &[]);
     pair.assert_complete();
@@ -113,7 +119,7 @@ fn the_request_leaves_after_one_round_trip() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn the_loss_of_any_datagram_of_the_handshake_is_repaired() {
     for n in 1..=10 {
         for (up, down) in [(vec![n], vec![]), (vec![], vec![n]), (vec![n], vec![n]), (vec![n, n + 1], vec![n])] {
@@ -123,7 +129,7 @@ fn the_loss_of_any_datagram_of_the_handshake_is_repaired() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn what_is_never_answered_gives_up() {
     let all: Vec<u64> = (1..1000).collect();
     let alone = losing(&all, &[]);
@@ -132,18 +138,18 @@ fn what_is_never_answered_gives_up() {
     let unheard = losing(&[], &all);
     assert_eq!([unheard.client_log.failed, unheard.server_log.failed], [Some(CloseReason::HandshakeTimeout); 2]);
     let wire = LinkConfig { delay: Span::from_millis(25), ..LinkConfig::default() };
-    let mut cut = wide(Own::Cubic, &wire, &[(400, 5_000_000)]);
+    let mut cut = wide("cubic", &wire, &[(400, 5_000_000)]);
     cut.censor = Some(Box::new(|seen| seen.at > Time::ZERO + Span::from_millis(110)));
     assert!(cut.run(Span::from_secs(300)));
     assert_eq!([cut.client_log.failed, cut.server_log.failed], [Some(CloseReason::IdleTimeout); 2]);
 }
 
 #[test]
-#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker")]
+#[cfg_attr(not(feature = "worker"), ignore = "needs a worker program: make test-worker-quiche")]
 fn what_was_counted_can_be_so() {
     let (up, mut down) = (link(50, DELAY, 250_000), link(50, DELAY, 250_000));
     down.loss = haltere_net::loss::LossModel::Uniform { p: 0.01 };
-    let mut pair = pair(Own::Cubic, Windows::Stock, (&up, &down), &[(100, 3_000_000)], 1);
+    let mut pair = pair("cubic", Windows::Stock, (&up, &down), &[(100, 3_000_000)], 1);
     assert!(pair.run(Span::from_secs(300)));
     pair.assert_complete();
     let (client, server) = (pair.client.stats(), pair.server.stats());

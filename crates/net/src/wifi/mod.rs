@@ -9,7 +9,6 @@
 //! | `config` | the configuration of a cell |
 //! | `lane` | what waits for one receiver |
 //! | `exchange` | frames on the air, and what becomes of them |
-//! | `counters` | what happened on the medium |
 //!
 //! # What is modelled
 //!
@@ -28,7 +27,6 @@
 
 mod access;
 mod config;
-mod counters;
 mod exchange;
 mod lane;
 mod modulation;
@@ -37,7 +35,6 @@ mod radio;
 
 pub use access::{Category, Parameters, Rule};
 pub use config::{Aggregation, BLOCK_ACK_WINDOW, CellConfig};
-pub use counters::CellCounters;
 pub use modulation::Modulation;
 pub use phy::{Channel, Phy, Standard, Width};
 pub use radio::{Metres, Radio};
@@ -47,6 +44,7 @@ use crate::cx::{Cx, Metric};
 use crate::element::{Element, Port};
 use crate::link::LinkConfig;
 use crate::loss::Loss;
+use crate::medium::{Entry, Medium, MediumCounters};
 use crate::occupancy::{Area, Held};
 use crate::packet::Packet;
 use crate::queue::{DropReason, Place};
@@ -56,18 +54,6 @@ use access::Contender;
 use lane::{Lane, Queue};
 use std::collections::{BTreeSet, VecDeque};
 
-/// One direction between the access point and a station: an entry of a cell.
-pub struct Entry<'a> {
-    /// The station's number.
-    pub station: usize,
-    /// Whether the access point sends.
-    pub downlink: bool,
-    /// Its queue, MTU and loss model. The queue stands once for each access category.
-    pub config: &'a LinkConfig,
-    /// Its name, with which the names of its random streams begin.
-    pub name: String,
-}
-
 /// A station that may go on sending without contention.
 #[derive(Clone, Copy)]
 struct Burst {
@@ -75,7 +61,7 @@ struct Burst {
     until: Time,
 }
 
-/// A cell. Packets enter at the port of their [`Entry`].
+/// A cell. Packets enter at the port of their [`Entry`], whose queue stands once for each access category.
 pub struct Cell<B> {
     phy: Phy,
     rule: Rule,
@@ -102,7 +88,7 @@ pub struct Cell<B> {
     shaped: BTreeSet<(Time, usize)>,
     /// Packets that have been read, with their entries, in the order of time.
     out: VecDeque<(Time, u32, Packet<B>)>,
-    counters: CellCounters,
+    counters: MediumCounters,
 }
 
 impl<B: Clone + Send + 'static> Cell<B> {
@@ -171,8 +157,19 @@ impl<B: Clone + Send + 'static> Cell<B> {
             clear: Time::ZERO,
             shaped: BTreeSet::new(),
             out: VecDeque::new(),
-            counters: CellCounters::default(),
+            counters: MediumCounters::default(),
         })
+    }
+}
+
+impl<B: Clone + Send + 'static> Medium<B> for CellConfig {
+    fn element(
+        &self,
+        name: &str,
+        entries: &[Entry<'_>],
+        streams: &Streams,
+    ) -> Result<Box<dyn Element<B>>, (&'static str, String)> {
+        Ok(Box::new(Cell::new(self, name, entries, streams)?))
     }
 }
 
@@ -311,7 +308,7 @@ impl<B: Send> Element<B> for Cell<B> {
         Some(Held { queue: lane.waiting.until(until), stages: None })
     }
 
-    fn cell(&self) -> Option<CellCounters> {
+    fn medium(&self) -> Option<MediumCounters> {
         Some(self.counters)
     }
 

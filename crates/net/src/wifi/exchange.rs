@@ -7,6 +7,14 @@ use super::{Burst, Cell};
 use crate::queue::DropReason;
 use crate::time::{Span, Time};
 
+/// Whether a frame has the medium to itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Air {
+    Clear,
+    /// Another frame began at the same time: both are lost.
+    Collision,
+}
+
 /// What a sender puts on the air: a frame, or an aggregate of frames.
 struct Frame<B> {
     contender: usize,
@@ -66,15 +74,15 @@ impl<B> Cell<B> {
             self.counters.retries += frame.parts.iter().filter(|part| part.tries > 0).count() as u64;
         }
         let end = frames.iter().map(|frame| frame.end(at, &self.lanes[frame.lane])).max().unwrap_or(at);
-        let alone = frames.len() == 1;
-        if !alone {
+        let air = if frames.len() == 1 { Air::Clear } else { Air::Collision };
+        if air == Air::Collision {
             self.counters.collisions += 1;
             self.counters.collided += frames.len() as u64;
         }
         let mut answered = None;
         for frame in frames {
             let (contender, sender) = (frame.contender, self.lanes[frame.lane].sender);
-            if let Some(answer) = self.arrive(frame, end, alone) {
+            if let Some(answer) = self.arrive(frame, end, air) {
                 answered = Some(answer);
                 self.contenders[contender].reset(&mut self.dice[sender]);
                 let until = burst.map_or(at + self.contenders[contender].txop(), |burst| burst.until);
@@ -90,8 +98,8 @@ impl<B> Cell<B> {
         self.plan();
     }
 
-    /// Those that send at the next slot with what they send, and the functions that gave way to another one of their own
-    /// station, which counts as a collision for them (clause 10.22.2.4).
+    /// The frames that begin at the next slot, and the contenders that wanted to send then and did not, as a more important one of
+    /// their station does. Inside a station that counts as a collision (clause 10.22.2.4).
     fn winners(&mut self, at: Time) -> (Vec<Frame<B>>, Vec<usize>) {
         let (mut frames, mut collided): (Vec<Frame<B>>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut sending = None;
@@ -172,7 +180,7 @@ impl<B> Cell<B> {
 
     /// Decides on each part of a frame whose last bit arrives at `end`. If any is read, the receiver answers: how long after
     /// `end` the medium is free then.
-    fn arrive(&mut self, frame: Frame<B>, end: Time, alone: bool) -> Option<Span> {
+    fn arrive(&mut self, frame: Frame<B>, end: Time, air: Air) -> Option<Span> {
         let Frame { contender, lane: number, parts, .. } = frame;
         let category = contender % self.categories;
         let lane = &mut self.lanes[number];
@@ -184,7 +192,7 @@ impl<B> Cell<B> {
         let first = parts.first().map(|part| part.number);
         let (mut again, mut read, mut given_up) = (Vec::new(), false, false);
         for mut part in parts {
-            if alone && !lane.loss.strikes() {
+            if air == Air::Clear && !lane.loss.strikes() {
                 read = true;
                 lane.queues[category].receive(part);
                 continue;
