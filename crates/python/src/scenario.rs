@@ -78,7 +78,7 @@ impl Scenario {
         network::losses(&self.parsed, seed, replication, direction, packets).map_err(refuse)
     }
 
-    /// What the MQTT clients of each flow do in a run (`haltere_sim::network::MqttClients`).
+    /// The work of the MQTT clients of each flow in a run (`haltere_sim::network::MqttClients`).
     fn mqtt_clients(&self, seed: u64, replication: u64) -> PyResult<String> {
         to_json(&network::mqtt_clients(&self.parsed, seed, replication).map_err(refuse)?)
     }
