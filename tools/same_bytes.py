@@ -131,8 +131,8 @@ def hashes(fidelity: str, scenario: str, number: int) -> dict[str, str]:
 
     seed, replication = 7, number % 5
     return {
-        "network": told(lambda: _core.network(scenario, seed, replication)),
-        "result": told(lambda: _core.run(scenario, seed, replication, fidelity)),
+        "network": told(lambda: _core.Scenario(scenario).network(seed, replication)),
+        "result": told(lambda: _core.Scenario(scenario).run(seed, replication, fidelity)),
     }
 
 

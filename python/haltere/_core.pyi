@@ -16,14 +16,68 @@ __version__: str
 class ScenarioError(ValueError):
     """A scenario that cannot be run. `args` is (message, path), path like `flows[0].contender`."""
 
-def validate(scenario_json: str, fidelity: str = "model") -> None:
-    """Raise `ScenarioError` if the scenario is wrong or, at `model` and `stack`, a contender cannot run there."""
+class Scenario:
+    """A concrete scenario, parsed once. It never changes, equals another if their texts do, and is pickled as its text.
 
-def network(scenario_json: str, seed: int = 0, replication: int = 0) -> str:
-    """Return `{nodes, links, routes, flows, made_by, ...}`: the network of one run with all defaults filled in."""
+    Raise `ScenarioError` if it is wrong; its methods raise one where the run shows what is wrong.
+    """
 
-def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> list[int]:
-    """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
+    json: str
+    """The text that it was parsed from."""
+    unlimited: list[str]
+    """The paths of its links without a rate; a dumbbell's access links may well have none."""
+
+    def __init__(self, json: str) -> None: ...
+    def check_at(self, fidelity: str) -> None:
+        """Raise `ScenarioError` if it cannot run at a fidelity; what rigs lack is checked in Python."""
+
+    def network(self, seed: int = 0, replication: int = 0) -> str:
+        """Return `{nodes, links, routes, flows, made_by, ...}`: the network of a run with all defaults filled in."""
+
+    def losses(self, seed: int, replication: int, direction: int, packets: int) -> list[int]:
+        """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
+
+    def mqtt_clients(self, seed: int, replication: int) -> str:
+        """Return the work of the MQTT clients of each flow in a run: a list, without flows that have no MQTT."""
+
+    def run(self, seed: int, replication: int, fidelity: str = "model") -> str:
+        """Run it and return its RunResult. Releases the interpreter's lock while it runs."""
+
+    def trace(
+        self,
+        seed: int,
+        replication: int,
+        fidelity: str = "model",
+        *,
+        qlog: PathLike[str] | None = None,
+        pcap: PathLike[str] | None = None,
+        links: list[str] = ...,
+        shadows: list[str] = ...,
+    ) -> str:
+        """Run it and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}], "reordering": [...]}`.
+
+        `schedule` has which path carried which data, as columns, for flows with several paths: `[{flow, t_s, path,
+        stream, start, bytes, again}]`. `reordering` has the reorder density of each flow: `{flow, threshold, packets,
+        beyond, density: [[displacement, share]]}`. `shadows` has each congestion control of `shadows` and where it
+        parted from the flow's own: `{flow, path, shadow, contender, parted: {t_s, event, bytes_in_flight, before,
+        after} | null}`.
+
+        With the folder `qlog`, write `flow-N-client.sqlog` and `flow-N-server.sqlog` for each flow; with the folder
+        `pcap`, `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog`
+        or `pcap` where these cannot be had.
+        """
+
+def changed(scenario_json: str, change_json: str, fidelity: str) -> str | None:
+    """Return a scenario's document with one thing done differently, `{"kind", "given"}`; None if it is the same."""
+
+def contender(text: str) -> str:
+    """Return `transport`, `implementation`, `congestion` and `switches` of a contender."""
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """Return the number and the unit of a quantity; None of other texts."""
+
+def nanoseconds(text: str) -> int:
+    """Return a time such as `50ms` in ns; raise `ValueError`."""
 
 def clock_phase(seed: int, replication: int) -> int:
     """Return how long after a multiple of 2.048 s of its hosts' count of ticks (HZ = 250) a run begins, ns."""
@@ -34,40 +88,11 @@ def probe_result(seen_json: str) -> str:
     `seen_json` has `probe`, `kind`, `size_bytes`, `pair`, `sent`, `sent_s`, `rtt_s` and `error`.
     """
 
-def mqtt_clients(scenario_json: str, seed: int, replication: int) -> str:
-    """Return what the MQTT clients of each flow do in a run: a list, without flows that have no MQTT."""
-
 def messages_result(seen_json: str) -> str:
     """Return what results hold of a flow's messages.
 
     `seen_json` has `published`, `delivered`, `duplicated`, `deliveries` (pairs of when, and how long after the
     publication), `since` (ns from the run's beginning).
-    """
-
-def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
-    """Run one scenario and return its RunResult. Releases the interpreter's lock while it runs."""
-
-def trace(
-    scenario_json: str,
-    seed: int,
-    replication: int,
-    fidelity: str = "model",
-    *,
-    qlog: PathLike[str] | None = None,
-    pcap: PathLike[str] | None = None,
-    links: list[str] = ...,
-    shadows: list[str] = ...,
-) -> str:
-    """Run one scenario and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}], "reordering": [...]}`.
-
-    `schedule` has which path carried which data, as columns, for flows with several paths: `[{flow, t_s, path, stream,
-    start, bytes, again}]`. `reordering` has the reorder density of each flow: `{flow, threshold, packets, beyond,
-    density: [[displacement, share]]}`. `shadows` has each congestion control of `shadows` and where it parted from the
-    flow's own: `{flow, path, shadow, contender, parted: {t_s, event, bytes_in_flight, before, after} | null}`.
-
-    With the folder `qlog`, write `flow-N-client.sqlog` and `flow-N-server.sqlog` for each flow; with the folder `pcap`,
-    `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog` or `pcap`
-    where these cannot be had.
     """
 
 def measured_topology(topology_json: str) -> str:

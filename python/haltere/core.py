@@ -24,6 +24,8 @@ except ImportError as error:  # a source tree in which nothing has been built ye
 T = TypeVar("T")
 
 VERSION: str = _core.__version__
+Scenario = _core.Scenario
+"""A concrete scenario, parsed. It never changes, and equals another if their texts do."""
 
 # The worker programs that `make worker-NAME` builds stand beside the package; HALTERE_WORKER_NAME names each.
 for _program in sorted(Path(__file__).parent.glob("haltere-worker-*")):
@@ -52,35 +54,41 @@ def _problems() -> Iterator[None]:
         raise ScenarioProblem(of_types(str(message)), str(path)) from None
 
 
-def validate(scenario_json: str, fidelity: str = "model") -> None:
-    """Raise `ScenarioProblem` if the scenario is wrong or, at `model` and `stack`, a contender cannot run there."""
+def parse(scenario: str | Mapping[str, Any]) -> Scenario:
+    """Return a concrete scenario, given as its canonical JSON or as tables, parsed; raise `ScenarioProblem`."""
     with _problems():
-        _core.validate(scenario_json, fidelity)
+        return Scenario(scenario if isinstance(scenario, str) else canonical(scenario))
 
 
-def network(scenario_json: str, seed: int = 0, replication: int = 0) -> dict[str, Any]:
+def check_at(scenario: Scenario, fidelity: str) -> None:
+    """Raise `ScenarioProblem` if a scenario cannot run at a fidelity; what rigs lack is checked by `haltere.rig`."""
+    with _problems():
+        scenario.check_at(fidelity)
+
+
+def network(scenario: Scenario, seed: int = 0, replication: int = 0) -> dict[str, Any]:
     """Return the scenario's nodes, links with all defaults filled in, routes and flows (see `_core.pyi`).
 
     Seed and replication matter to flows that spread their start alone.
     """
     with _problems():
-        answer: dict[str, Any] = json.loads(_core.network(scenario_json, seed, replication))
+        answer: dict[str, Any] = json.loads(scenario.network(seed, replication))
     return answer
 
 
-def losses(scenario_json: str, seed: int, replication: int, direction: int, packets: int) -> bytes:
+def losses(scenario: Scenario, seed: int, replication: int, direction: int, packets: int) -> bytes:
     """Return which of the first packets of a link direction a run loses: bit n % 8 of byte n // 8."""
     with _problems():
-        return bytes(_core.losses(scenario_json, seed, replication, direction, packets))
+        return bytes(scenario.losses(seed, replication, direction, packets))
 
 
-def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model") -> str:
+def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario; always return a RunResult, of status `failed` if the core itself broke down.
 
     The answer depends on the arguments alone. The interpreter's lock is released while the core works.
     """
     try:
-        return _core.run(scenario_json, seed, replication, fidelity)
+        return (Scenario(scenario) if isinstance(scenario, str) else scenario).run(seed, replication, fidelity)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in the core is a BaseException: it must become a row, not end the campaign
@@ -102,7 +110,7 @@ def run(scenario_json: str, seed: int, replication: int, fidelity: str = "model"
 
 
 def trace(
-    scenario_json: str,
+    scenario: Scenario,
     seed: int,
     replication: int,
     fidelity: str = "model",
@@ -118,20 +126,40 @@ def trace(
     congestion controls in the shadow of each flow's. Raise `ScenarioProblem`, whose path is `qlog`, `pcap` or `shadow`
     if it is these that cannot be had.
     """
+    beside: dict[str, Any] = {"qlog": qlog, "pcap": pcap, "links": list(links), "shadows": list(shadows)}
     with _problems():
-        answer: dict[str, Any] = json.loads(
-            _core.trace(
-                scenario_json,
-                seed,
-                replication,
-                fidelity,
-                qlog=qlog,
-                pcap=pcap,
-                links=list(links),
-                shadows=list(shadows),
-            )
-        )
+        answer: dict[str, Any] = json.loads(scenario.trace(seed, replication, fidelity, **beside))
     return answer
+
+
+def changed(scenario: Mapping[str, Any], kind: str, given: Any, fidelity: str) -> dict[str, Any] | None:
+    """Return the same scenario with one thing done differently; None if it would be the same.
+
+    Args:
+        scenario: the tables of a scenario, which may be one over measured paths; they are not changed.
+        kind: `queue`, `loss`, `interface`, `mark`, `size` or `switch`.
+        given: what is put in the place, or the factor by which it is multiplied (`scenario/changes.rs`).
+        fidelity: where switches are to make a difference.
+    """
+    text = _core.changed(canonical(scenario), canonical({"kind": kind, "given": given}), fidelity)
+    answer: dict[str, Any] | None = None if text is None else json.loads(text)
+    return answer
+
+
+def contender(text: str) -> dict[str, Any]:
+    """Return `transport`, `implementation`, `congestion` and `switches` of a contender; raise `ScenarioProblem`."""
+    answer: dict[str, Any] = _checked(lambda: _core.contender(text))
+    return answer
+
+
+def quantity(text: str) -> tuple[float, str] | None:
+    """Return the number and the unit of a quantity such as `40Mbit/s`; None of other texts."""
+    return _core.quantity(text)
+
+
+def nanoseconds(text: str) -> int:
+    """Return a time such as `50ms` in ns; raise `ValueError`."""
+    return _core.nanoseconds(text)
 
 
 class LinkProblem(Exception):

@@ -22,9 +22,14 @@ class Task:
     """All that a run depends on, and the key of its answer."""
 
     key: str
-    scenario_json: str
+    scenario: core.Scenario | str
     seed: int
     replication: int
+
+    @property
+    def text(self) -> str:
+        """The scenario as text. Functions of agents that run no scenarios read texts of their own."""
+        return self.scenario if isinstance(self.scenario, str) else self.scenario.json
 
 
 @dataclass(frozen=True)
@@ -82,4 +87,4 @@ class ThreadExecutor:
 
 
 def _run(task: Task, fidelity: str) -> Outcome:
-    return Outcome(task.key, core.run(task.scenario_json, task.seed, task.replication, fidelity))
+    return Outcome(task.key, core.run(task.scenario, task.seed, task.replication, fidelity))

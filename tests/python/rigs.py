@@ -48,7 +48,7 @@ def run(
     scenarios: Sequence[Mapping[str, Any]], where: fidelity.Fidelity = "linux", *, seed: int = 1, workers: int = 2
 ) -> list[dict[str, Any]]:
     """Run scenarios and return their results, in order."""
-    tasks = [Task(str(i), core.canonical(one), seed, 0) for i, one in enumerate(scenarios)]
+    tasks = [Task(str(i), core.parse(one), seed, 0) for i, one in enumerate(scenarios)]
     found = {o.key: json.loads(o.result_json) for o in fidelity.executor(where, workers).execute(tasks)}
     return [found[str(i)] for i in range(len(tasks))]
 

@@ -30,7 +30,7 @@ def scenario(**fields: Any) -> dict[str, Any]:
 
 
 def modelled(made: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(core.run(core.canonical(made), 1, 0))
+    found: dict[str, Any] = json.loads(core.run(core.parse(made), 1, 0))
     return found
 
 
@@ -51,13 +51,13 @@ def probe(kind: str, **fields: Any) -> dict[str, Any]:
 )
 def test_what_a_rig_has_not_is_refused_with_the_remedy(beside: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(core.ScenarioProblem) as caught:
-        fidelity.check("linux", core.canonical(scenario(duration="1s", **beside)))
+        fidelity.check("linux", core.parse(scenario(duration="1s", **beside)))
     assert all(word in caught.value.message for word in words), caught.value.message
 
 
 def test_a_plan_has_the_periods_that_the_model_draws() -> None:
     made = scenario(duration="30s", loads=[{"kind": "on-off", "rate": "4Mbit/s", "on": "200ms", "off": "300ms"}])
-    (load,) = plan(core.canonical(made), 1, 0).loads
+    (load,) = plan(core.parse(made), 1, 0).loads
     assert sum(load.periods_ns) >= 30 * 10**9 > sum(load.periods_ns[:-1])
     # The model sends as many packets as fit into these periods, 2956 us each.
     packets, at = 0, 0
@@ -70,7 +70,7 @@ def test_a_plan_has_the_periods_that_the_model_draws() -> None:
 
 def test_nothing_to_do_is_refused() -> None:
     with pytest.raises(core.ScenarioProblem, match="no flow"):
-        fidelity.check("linux", core.canonical(scenario(duration="1s")))
+        fidelity.check("linux", core.parse(scenario(duration="1s")))
 
 
 @needs_kernel

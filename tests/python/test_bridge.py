@@ -66,12 +66,12 @@ def shipped(name: str) -> Summary:
     return summary.read(summary.shipped()[name])
 
 
-def network(text: str) -> dict[str, Any]:
-    return core.network(text)
+def network(scenario: core.Scenario) -> dict[str, Any]:
+    return core.network(scenario)
 
 
-def delays_ns(text: str, way: str) -> list[int]:
-    return [link[way]["delay_ns"] for link in network(text)["links"]]
+def delays_ns(scenario: core.Scenario, way: str) -> list[int]:
+    return [link[way]["delay_ns"] for link in network(scenario)["links"]]
 
 
 # What is shipped
@@ -143,8 +143,8 @@ def test_a_quantile_is_a_path_of_the_summary() -> None:
 
 
 def test_half_the_round_trip_goes_each_way() -> None:
-    text = Scenario.from_toml(SCENARIO).concrete()
-    assert delays_ns(text, "down") == delays_ns(text, "up") == [500 * MEDIAN_US]
+    concrete = Scenario.from_toml(SCENARIO).concrete()
+    assert delays_ns(concrete, "down") == delays_ns(concrete, "up") == [500 * MEDIAN_US]
     assert Scenario.from_toml(SCENARIO) == Scenario.from_toml(SCENARIO)
     assert run(Scenario.from_toml(SCENARIO)).flows["min_rtt_s"][0] >= MEDIAN_US / 1e6
 

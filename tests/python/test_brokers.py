@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rigs
-from haltere import _core, core, fidelity
+from haltere import core, fidelity
 from haltere.rig import programs
 from haltere.rig.programs import base
 
@@ -63,7 +63,7 @@ needs_mosquitto = pytest.mark.skipif(
 
 
 def model(what: Mapping[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads(core.run(core.canonical(what), 1, 0))
+    result: dict[str, Any] = json.loads(core.run(core.parse(what), 1, 0))
     return result["flows"][0]
 
 
@@ -127,12 +127,12 @@ def test_messages_pass_through_a_broker_over_quic() -> None:
 )
 def test_what_a_broker_cannot_do_is_refused(what: dict[str, Any], field: str, message: str) -> None:
     with pytest.raises(core.ScenarioProblem, match=message) as problem:
-        fidelity.check("linux", core.canonical(what))
+        fidelity.check("linux", core.parse(what))
     assert problem.value.path == f"flows[0].{field}"
 
 
 def test_clients_are_told_the_models_arrivals() -> None:
-    (clients,) = json.loads(_core.mqtt_clients(core.canonical(CASES["qos 1, random arrivals of two publishers"]), 1, 0))
+    (clients,) = json.loads(core.parse(CASES["qos 1, random arrivals of two publishers"]).mqtt_clients(1, 0))
     first, second = clients["publishers"]
     assert 5e9 <= first["start_ns"] < 6e9
     assert first["start_ns"] != second["start_ns"]
@@ -140,5 +140,5 @@ def test_clients_are_told_the_models_arrivals() -> None:
     gaps = [after[0] - before[0] for before, after in zip(first["messages"], first["messages"][1:], strict=False)]
     assert 30e6 < sum(gaps) / len(gaps) < 80e6
     assert len(set(gaps)) == len(gaps) == 59
-    steady = json.loads(_core.mqtt_clients(core.canonical(scenario(messages=None) | {"duration": "7s"}), 1, 0))[0]
+    steady = json.loads(core.parse(scenario(messages=None) | {"duration": "7s"}).mqtt_clients(1, 0))[0]
     assert [at for at, _ in steady["publishers"][0]["messages"][:3]] == [0, 50_000_000, 100_000_000]

@@ -147,8 +147,8 @@ class BreakingExecutor:
 
     def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Outcome]:
         for number, task in enumerate(tasks):
-            text = "not JSON" if number % 10 == 0 else task.scenario_json
-            yield Outcome(task.key, core.run(text, task.seed, task.replication))
+            scenario = "not JSON" if number % 10 == 0 else task.scenario
+            yield Outcome(task.key, core.run(scenario, task.seed, task.replication))
 
 
 def test_a_failed_run_is_a_row_with_its_error(small_study: Path, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_real_linux_runs_there_too(client: Any, tmp_path: Path) -> None:
 
 
 def test_batches_grow_to_their_time(client: Any, small_study: Path) -> None:
-    tasks = [Task(run.id, run.scenario_json, run.seed, run.replication) for run in Study.load(small_study).runs()]
+    tasks = [Task(run.id, run.scenario, run.seed, run.replication) for run in Study.load(small_study).runs()]
     executor = DaskExecutor(client, batch_s=0.5)
     assert executor._size() == 4
     assert sorted(one.key for one in executor.execute(tasks)) == sorted(task.key for task in tasks)
@@ -151,7 +151,7 @@ def test_batches_grow_to_their_time(client: Any, small_study: Path) -> None:
 
 
 def test_a_worker_with_another_version_is_refused(client: Any, small_study: Path) -> None:
-    tasks = [Task(run.id, run.scenario_json, run.seed, run.replication) for run in Study.load(small_study).runs()]
+    tasks = [Task(run.id, run.scenario, run.seed, run.replication) for run in Study.load(small_study).runs()]
     executor = DaskExecutor(client)
     executor._identity = identity_of("model") + "x"
     with pytest.raises(HaltereError, match="a worker has haltere"):

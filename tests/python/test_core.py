@@ -24,7 +24,7 @@ def test_the_stub_names_what_the_module_has() -> None:
 
 
 def test_the_tables_have_a_column_for_every_figure_of_a_result() -> None:
-    result = json.loads(core.run(QUICK.json, 1, 0))
+    result = json.loads(core.run(QUICK.concrete(), 1, 0))
     assert set(result) == {"status", "error", "virtual_s", "events", "data_packets", "flows", "links"}
     assert {key for flow in result["flows"] for key in flow} == set(tables.FLOW) - set(tables.MESSAGES) - set(
         tables.RADIO
@@ -47,7 +47,7 @@ def test_the_tables_have_a_column_for_every_figure_of_messages() -> None:
     mqtt = {"subscriber": "c", "messages": 2}
     flow = {"contender": "quic/cubic", "server": "b", "client": "a", "mqtt": mqtt}
     scenario = Scenario({"topology": {"kind": "graph", "links": links}, "flows": [flow]})
-    (found,) = json.loads(core.run(scenario.json, 1, 0))["flows"]
+    (found,) = json.loads(core.run(scenario.concrete(), 1, 0))["flows"]
     assert set(found) == set(tables.FLOW) - set(tables.RADIO)
     assert run(scenario).flows["messages_delivered"].to_list() == [2]
 

@@ -203,7 +203,7 @@ def test_a_kernel_without_a_discipline_is_refused_beforehand(tmp_path: Path, mon
     (folder / "linux").touch(mode=0o755)
     (folder / "about.json").write_text(json.dumps({"version": "6.12.117", "hz": 250, "config": "abc"}))
     (folder / "config").write_text("CONFIG_NET_SCH_CODEL=y\n# CONFIG_NET_SCH_DUALPI2 is not set\n")
-    made = plan(core.canonical(scenario()))
+    made = plan(core.parse(scenario()))
     for queue, wrong in (({"discipline": "codel"}, None), ({"discipline": "dualpi2"}, "NET_SCH_DUALPI2")):
         links = tuple(replace(one, down=replace(one.down, queue=queue)) for one in made.links)
         if wrong is None:

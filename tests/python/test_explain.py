@@ -148,7 +148,7 @@ class Failing(ThreadExecutor):
 
     def execute(self, tasks, stop=None):
         for outcome in super().execute(task := list(tasks), stop):
-            text = next(one.scenario_json for one in task if one.key == outcome.key)
+            text = next(one.text for one in task if one.key == outcome.key)
             if any(f'"contender":"{word}"' in text for word in self.words):
                 failed = {"status": "failed", "error": "it broke", "flows": [], "links": []}
                 yield Outcome(outcome.key, json.dumps(failed))

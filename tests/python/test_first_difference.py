@@ -122,12 +122,12 @@ def test_the_command_compares_two_contenders(haltere: Haltere) -> None:
 
 @needs_kernel
 def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
-    (kernel,) = on_linux(replace(CONDITIONS, fidelity="linux").scenario(["tcp/cubic"]).json, 1, 0)
+    (kernel,) = on_linux(replace(CONDITIONS, fidelity="linux").scenario(["tcp/cubic"]).concrete(), 1, 0)
     assert kernel.name.startswith("Linux ")
-    (same,) = in_model(CONDITIONS.scenario(["tcp/cubic"]).json, 1, 0, name="the model")
+    (same,) = in_model(CONDITIONS.scenario(["tcp/cubic"]).concrete(), 1, 0, name="the model")
     assert compare(0, same, kernel, TOLERANCE_S).agrees, compare(0, same, kernel, TOLERANCE_S).sentence
     # Without HyStart the model's window goes on growing: a data packet leaves that the kernel's window holds back.
-    (planted,) = in_model(CONDITIONS.scenario(["tcp/cubic-hystart"]).json, 1, 0, name="the model")
+    (planted,) = in_model(CONDITIONS.scenario(["tcp/cubic-hystart"]).concrete(), 1, 0, name="the model")
     found = compare(0, planted, kernel, TOLERANCE_S)
     assert found.pair is not None
     assert (found.pair.known.way, found.pair.known.len) == ("sent", 1448)
@@ -140,7 +140,7 @@ def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
     assert (first.state.ssthresh, second.state.state) == (None, "open")
     assert second.state.ssthresh is not None
     # The kernel's SYN-ACK gives another initial window: planted at the first flight.
-    (wider,) = in_model(CONDITIONS.scenario(["tcp/cubic+initial-window=12"]).json, 1, 0)
+    (wider,) = in_model(CONDITIONS.scenario(["tcp/cubic+initial-window=12"]).concrete(), 1, 0)
     assert compare(0, wider, kernel, TOLERANCE_S).of_kind == 11
 
 
@@ -157,8 +157,8 @@ def test_the_command_lays_model_and_kernel_side_by_side(haltere: Haltere) -> Non
 @needs_kernel
 def test_sack_blocks_are_compared_too() -> None:
     conditions = replace(CONDITIONS, loss="1%")
-    (kernel,) = on_linux(replace(conditions, fidelity="linux").scenario(["tcp/cubic"]).json, 1, 0)
-    (model,) = in_model(conditions.scenario(["tcp/cubic"]).json, 1, 0)
+    (kernel,) = on_linux(replace(conditions, fidelity="linux").scenario(["tcp/cubic"]).concrete(), 1, 0)
+    (model,) = in_model(conditions.scenario(["tcp/cubic"]).concrete(), 1, 0)
     blocks = [[packet.sack for packet in side.of("received") if packet.sack][:5] for side in (model, kernel)]
     assert blocks[0] == blocks[1]
     assert blocks[0]

@@ -42,7 +42,7 @@ def test_one_seed_gives_one_loss_pattern_in_the_kernel_in_the_emulator_and_in_th
     by_kernel, again, by_emulator = run(
         [scenario(loss="2%"), scenario(loss="2%"), scenario(loss="2%", links="haltere")], workers=1
     )
-    model = json.loads(core.run(core.canonical(scenario(loss="2%")), 1, 0))
+    model = json.loads(core.run(core.parse(scenario(loss="2%")), 1, 0))
     drops = [link(result)["dropped_loss"] for result in (by_kernel, again, by_emulator, model)]
     assert drops[0] == drops[1] == drops[3] > 0
     # Both runs of the kernel see the same packets at the same times; a clock read costs 256 ns of virtual time.
@@ -59,7 +59,7 @@ def test_an_outage_begins_when_the_scenario_says() -> None:
     what = scenario(links="haltere", bottleneck={"outage": [{"from": "400ms", "to": "900ms"}]}, flow={"size": "4MiB"})
     (real,) = run([what])
     assert real["status"] == "ok", real["error"]
-    model = json.loads(core.run(core.canonical(what), 1, 0))
+    model = json.loads(core.run(core.parse(what), 1, 0))
     lost = [link(result)["dropped_outage"] for result in (real, model)]
     assert lost[1] > 10
     assert abs(lost[0] - lost[1]) <= 3
@@ -68,7 +68,7 @@ def test_an_outage_begins_when_the_scenario_says() -> None:
 def test_model_and_kernel_send_the_same_packets() -> None:
     plain = scenario(flow={"size": "4MiB"}, bottleneck={"queue": "100p"})
     (real,) = run([plain])
-    model = json.loads(core.run(core.canonical(plain), 1, 0))
+    model = json.loads(core.run(core.parse(plain), 1, 0))
     for name in ("sent_packets", "retransmitted_packets", "wire_bytes"):
         assert real["flows"][0][name] == pytest.approx(model["flows"][0][name], rel=0.02), name
     assert real["flows"][0]["completion_s"] == pytest.approx(model["flows"][0]["completion_s"], rel=0.02)
@@ -152,7 +152,7 @@ def test_a_run_that_hangs_on_the_wall_clock_becomes_a_row_and_the_others_go_on()
     short, long = scenario(flow={"size": "10kB"}), scenario(flow={"size": "20GiB"})
     executor = linux(1)
     patient = RigExecutor(executor._start, workers=1, patience_s=4)
-    tasks = [Task(name, core.canonical(one), 1, 0) for name, one in (("long", long), ("short", short))]
+    tasks = [Task(name, core.parse(one), 1, 0) for name, one in (("long", long), ("short", short))]
     found = {o.key: json.loads(o.result_json) for o in patient.execute(tasks)}
     assert "no answer within 4 s" in found["long"]["error"]
     assert found["short"]["status"] == "ok"
@@ -166,7 +166,7 @@ def test_a_job_that_cannot_be_done_is_a_row_too() -> None:
 
 def test_stopping_takes_back_what_has_not_begun() -> None:
     stop = threading.Event()
-    tasks = [Task(str(i), core.canonical(scenario(flow={"size": "100kB"})), 1, i) for i in range(100)]
+    tasks = [Task(str(i), core.parse(scenario(flow={"size": "100kB"})), 1, i) for i in range(100)]
     seen = 0
     for _ in linux(1).execute(tasks, stop):
         seen += 1
@@ -258,7 +258,7 @@ def test_windows_and_segments_of_routes_are_those_of_the_model(links: str) -> No
     made = [scenario(links=links, flow=flow) for flow in flows]
     for one, result in zip(made, run(made), strict=True):
         assert result["status"] == "ok", result["error"]
-        expected = json.loads(core.run(core.canonical(one), 1, 0))["flows"][0]
+        expected = json.loads(core.run(core.parse(one), 1, 0))["flows"][0]
         assert result["flows"][0]["completion_s"] == pytest.approx(expected["completion_s"], rel=0.01)
         assert result["flows"][0]["sent_packets"] == pytest.approx(expected["sent_packets"], abs=1)
 
@@ -274,6 +274,6 @@ def test_a_flow_has_its_type_of_service() -> None:
     ]
     for one, result in zip(made, run(made), strict=True):
         assert result["status"] == "ok", result["error"]
-        expected = json.loads(core.run(core.canonical(one), 1, 0))["probes"][0]["rtt_mean_s"]
+        expected = json.loads(core.run(core.parse(one), 1, 0))["probes"][0]["rtt_mean_s"]
         assert result["probes"][0]["rtt_mean_s"] == pytest.approx(expected, rel=0.15)
         assert (result["probes"][0]["rtt_mean_s"] < 0.01) == (one["flows"][0]["tos"] == 8)

@@ -113,5 +113,5 @@ def test_measured_transfers_over_two_paths_take_as_long_as_in_the_kernel() -> No
         first = int(case["mode"] == "mptcp21")
         flow = {"contender": MEASURED, "size": f"{case['size_bytes']}B", "app": "raw", "first_path": first}
         scenario = {"topology": {"kind": "multipath", "paths": paths}, "flows": [flow]}
-        took = json.loads(core.run(json.dumps(scenario), 1, 0))["flows"][0]["completion_s"]
+        took = json.loads(core.run(core.parse(scenario), 1, 0))["flows"][0]["completion_s"]
         assert took == pytest.approx(case["median_s"], rel=0.1), (case["setting"], case["mode"], case["size_bytes"])

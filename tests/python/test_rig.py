@@ -15,7 +15,7 @@ from rigs import scenario
 
 
 def test_the_plan_has_every_default_filled_in() -> None:
-    what = plan(core.canonical(scenario(loss="1%")))
+    what = plan(core.parse(scenario(loss="1%")))
     assert what.nodes == ("router 1", "router 2", "server 0", "client 0")
     bottleneck = next(link for link in what.links if link.name == "bottleneck")
     assert (bottleneck.down.rate_bps, bottleneck.down.delay_ns, bottleneck.down.queue_packets) == (
@@ -32,14 +32,13 @@ def test_the_plan_has_every_default_filled_in() -> None:
 
 
 def test_losses_are_those_of_the_simulator() -> None:
-    lossy = core.canonical(scenario(loss="2%"))
+    lossy = core.parse(scenario(loss="2%"))
     number = [link.name for link in plan(lossy).links].index("bottleneck")
     bits = core.losses(lossy, 1, 0, 2 * number, 3000)
     lost = [n + 1 for n in range(3000) if bits[n // 8] >> n % 8 & 1]
-    named = core.canonical(scenario(loss=None))
-    told = json.loads(named)
+    told = json.loads(core.canonical(scenario(loss=None)))
     told["topology"]["bottleneck"]["down"]["loss"] = {"model": "list", "packets": lost}
-    drawn, listed = (json.loads(core.run(text, 1, 0)) for text in (lossy, core.canonical(told)))
+    drawn, listed = (json.loads(core.run(one, 1, 0)) for one in (lossy, core.parse(told)))
     assert 30 < len(lost) < 100
     assert drawn == listed
 
@@ -71,14 +70,14 @@ def test_losses_are_those_of_the_simulator() -> None:
 )
 def test_what_a_rig_cannot_carry_is_refused_with_the_remedy(change: dict[str, object], words: list[str]) -> None:
     with pytest.raises(core.ScenarioProblem) as caught:
-        fidelity.check("linux", core.canonical(scenario(**change)))  # type: ignore[arg-type]
+        fidelity.check("linux", core.parse(scenario(**change)))  # type: ignore[arg-type]
     for word in words:
         assert word in caught.value.message
 
 
 def planned(*contenders: str) -> tuple[Flow, ...]:
     flows = [scenario(flow={"contender": contender})["flows"][0] for contender in contenders]
-    return plan(core.canonical(scenario() | {"flows": flows})).flows
+    return plan(core.parse(scenario() | {"flows": flows})).flows
 
 
 def test_switches_are_parameters_of_the_kernel() -> None:
@@ -135,7 +134,7 @@ def test_receive_windows_are_buffers() -> None:
 
 def test_the_emulator_carries_what_the_kernel_does_not_know() -> None:
     for change in ({"jitter": "3ms"}, {"queue": "64kB"}, {"duplication": "1%"}):
-        fidelity.check("linux", core.canonical(scenario(links="haltere", bottleneck=change)))
+        fidelity.check("linux", core.parse(scenario(links="haltere", bottleneck=change)))
 
 
 def test_without_a_kernel_one_line_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

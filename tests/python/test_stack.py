@@ -42,9 +42,9 @@ def test_the_model_refuses_a_production_stack_with_the_remedy() -> None:
 
 def test_an_executor_runs_tasks_at_its_fidelity() -> None:
     wanted = scenario("quic/cubic")
-    (outcome,) = executor("stack", 1).execute([Task("0", wanted.json, 1, 0)])
-    assert outcome.result_json == core.run(wanted.json, 1, 0, "stack")
-    assert outcome.result_json != core.run(wanted.json, 1, 0)
+    (outcome,) = executor("stack", 1).execute([Task("0", wanted.concrete(), 1, 0)])
+    assert outcome.result_json == core.run(wanted.concrete(), 1, 0, "stack")
+    assert outcome.result_json != core.run(wanted.concrete(), 1, 0)
     assert identity("stack") != identity("model")
 
 

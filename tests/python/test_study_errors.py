@@ -421,4 +421,4 @@ def test_a_satellite_and_any_other_link_give_a_queue_its_delay() -> None:
     ]
     for topology in topologies:
         scenario = {"topology": topology, "flows": [{"contender": "tcp/cubic", "size": "10kB"}]}
-        fidelity.check("model", core.canonical(scenario))
+        fidelity.check("model", core.parse(scenario))

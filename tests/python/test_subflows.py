@@ -27,7 +27,7 @@ def over(*paths: Json, contender: str = "mptcp/cubic", size: str = "2MB", app: s
 
 
 def planned(contender: str = "mptcp/cubic", **flow: Any) -> Plan:
-    return plan(core.canonical(over(NEAR, FAR, contender=contender, **flow)))
+    return plan(core.parse(over(NEAR, FAR, contender=contender, **flow)))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def planned(contender: str = "mptcp/cubic", **flow: Any) -> Plan:
 )
 def test_what_the_kernel_lacks_is_refused_with_the_reason(contender: str, words: list[str]) -> None:
     with pytest.raises(core.ScenarioProblem) as caught:
-        fidelity.check("linux", core.canonical(over(NEAR, FAR, contender=contender)))
+        fidelity.check("linux", core.parse(over(NEAR, FAR, contender=contender)))
     for word in words:
         assert word in caught.value.message
 
@@ -52,8 +52,8 @@ def test_what_the_kernel_lacks_is_refused_with_the_reason(contender: str, words:
 def test_more_paths_than_the_kernel_takes_are_refused() -> None:
     scenario = over(*[NEAR] * (subflows.MOST_PATHS + 1))
     with pytest.raises(core.ScenarioProblem, match="at most 9 paths"):
-        fidelity.check("linux", core.canonical(scenario))
-    fidelity.check("linux", core.canonical(over(*[NEAR] * subflows.MOST_PATHS)))
+        fidelity.check("linux", core.parse(scenario))
+    fidelity.check("linux", core.parse(over(*[NEAR] * subflows.MOST_PATHS)))
 
 
 def test_the_client_or_the_server_tells_its_addresses() -> None:
@@ -122,12 +122,12 @@ def test_packets_without_options_of_mptcp_fail_the_run() -> None:
 
 def test_a_path_in_reserve_is_an_endpoint_with_that_flag() -> None:
     reserve = over(NEAR, FAR | {"backup": True})
-    (flow,) = plan(core.canonical(reserve)).flows
+    (flow,) = plan(core.parse(reserve)).flows
     assert [subflows.endpoints((flow,))[flow.client, path.client] for path in flow.paths] == [2, 6]
     with pytest.raises(core.ScenarioProblem, match="in reserve"):
         fidelity.check(
             "linux",
-            core.canonical(reserve | over(contender="mptcp/cubic+add-addr") | {"topology": reserve["topology"]}),
+            core.parse(reserve | over(contender="mptcp/cubic+add-addr") | {"topology": reserve["topology"]}),
         )
 
 
@@ -157,7 +157,7 @@ def kernel_runs() -> dict[str, Json]:
 @needs_kernel
 @pytest.mark.parametrize("name", CASES)
 def test_the_kernels_mptcp_uses_all_paths_and_takes_the_models_time(name: str, kernel_runs: dict[str, Json]) -> None:
-    real, model = kernel_runs[name], json.loads(core.run(core.canonical(CASES[name]), 1, 0))
+    real, model = kernel_runs[name], json.loads(core.run(core.parse(CASES[name]), 1, 0))
     assert real["status"] == "ok", real["error"]
     for number in range(len(CASES[name]["topology"]["paths"])):
         # Each path carries a fair part of the data; 2 % are more than the handshake of a subflow needs.
@@ -181,7 +181,7 @@ def test_a_path_that_comes_back_is_used_again_as_the_kernel_does() -> None:
         dying("50Mbit/s", "5Mbit/s", ("5ms", "50ms"), "9s", "20MB"),
     ]
     for case, real in zip(cases, run(cases), strict=True):
-        model = json.loads(core.run(core.canonical(case), 1, 0))
+        model = json.loads(core.run(core.parse(case), 1, 0))
         assert real["status"] == "ok", real["error"]
         assert abs(link(real, "path 0")["dropped_outage"] - link(model, "path 0")["dropped_outage"]) <= 3
         # The bound of agreement-mptcp. The model took 0.26 and 0.50 more when it asked at timeouts alone.
@@ -191,7 +191,7 @@ def test_a_path_that_comes_back_is_used_again_as_the_kernel_does() -> None:
 @needs_kernel
 def test_kernel_and_model_meet_the_same_losses_on_each_path(kernel_runs: dict[str, Json]) -> None:
     real = kernel_runs["losses"]
-    model = json.loads(core.run(core.canonical(CASES["losses"]), 1, 0))
+    model = json.loads(core.run(core.parse(CASES["losses"]), 1, 0))
     assert link(real, "path 0")["dropped_loss"] == 0
     assert abs(link(real, "path 1")["dropped_loss"] - link(model, "path 1")["dropped_loss"]) <= 3
     assert link(real, "path 1")["dropped_loss"] > 0

@@ -37,7 +37,7 @@ def interfaces() -> set[str]:
 def test_a_run_on_this_machine_measures_as_the_model_does() -> None:
     (result,) = run([scenario(loss="1%", links="haltere", flow={"size": "300kB"})], "testbed", workers=1)
     assert result["status"] == "ok", result["error"]
-    model = json.loads(core.run(core.canonical(scenario(loss="1%", flow={"size": "300kB"})), 1, 0))
+    model = json.loads(core.run(core.parse(scenario(loss="1%", flow={"size": "300kB"})), 1, 0))
     assert link(result)["dropped_loss"] == link(model)["dropped_loss"]
     assert result["flows"][0]["handshake_s"] >= 0.05
     assert result["attempts"] >= 1
@@ -126,9 +126,9 @@ def test_what_a_killed_campaign_left_is_swept_by_the_next() -> None:
 
 def test_a_scenario_reaches_no_shell() -> None:
     with pytest.raises(core.ScenarioProblem):
-        core.validate(core.canonical(scenario(flow={"contender": "tcp@linux/cubic;touch x"})), fidelity="testbed")
+        core.parse(scenario(flow={"contender": "tcp@linux/cubic;touch x"}))
     with pytest.raises(core.ScenarioProblem):
-        core.validate(core.canonical(scenario(flow={"contender": "tcp@$(reboot)/cubic"})), fidelity="testbed")
+        core.parse(scenario(flow={"contender": "tcp@$(reboot)/cubic"}))
 
 
 def test_what_is_bound_to_an_address_leaves_on_its_link() -> None:

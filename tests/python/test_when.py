@@ -20,7 +20,7 @@ from haltere.executor import Outcome as Answer
 from haltere.executor import Task, ThreadExecutor
 from haltere.report.otherwise import otherwise
 from haltere.stats import mean
-from haltere.when import Plan, Search, conditions, read, search
+from haltere.when import Plan, Search, read, search
 from haltere.when.changes import Change, changes
 from haltere.when.contenders import switched, switches
 from haltere.when.judging import closeness, reaches, turned
@@ -277,7 +277,7 @@ class Dice:
         for task in tasks:
             if stop is not None and stop.is_set():
                 return
-            name = f"{task.scenario_json} {task.seed} {task.replication}"
+            name = f"{task.text} {task.seed} {task.replication}"
             draw = np.random.default_rng(list(hashlib.sha256(name.encode()).digest()))
             goodput = self.level * float(np.exp(0.2 * draw.standard_normal()))
             flow = {**self.result["flows"][0], "goodput_bps": goodput}
@@ -292,7 +292,7 @@ class Together:
 
     def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Answer]:
         for task in tasks:
-            switched = sum(text in task.scenario_json for text in ("-tlp", "+tfo"))
+            switched = sum(text in task.text for text in ("-tlp", "+tfo"))
             goodput = (2e6, 1.5e6, 4e6)[switched] * (1 + 0.001 * task.replication)
             flow = {**self.result["flows"][0], "goodput_bps": goodput}
             yield Answer(task.key, json.dumps({**self.result, "flows": [flow]}))
@@ -301,7 +301,7 @@ class Together:
 def test_changes_that_move_a_claim_away_are_paired_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     claims = CLAIMS.partition("single =")[0] + "both = at_least(3.0, 'both')\n"
     study = written(tmp_path / "study", text=NOISY, claims=claims)
-    result = core.run(study.treatments[0].scenario_json, 1, 0)
+    result = core.run(core.parse(study.treatments[0].scenario), 1, 0)
     monkeypatch.setattr(fidelity, "executor", lambda *_: Together(result))
     study.run(out=tmp_path / "results")
     (found,) = search(study, tmp_path / "results", Plan(minutes=5)).claims
@@ -313,7 +313,7 @@ def test_chance_alone_seldom_turns_a_claim(level: float, tmp_path: Path, monkeyp
     """Of 30 searches at most 4 may say that something turned the claim; 5 and more have 1.6 % at a true rate of 5 %."""
     claims = CLAIMS.partition("pair =")[0]
     study = written(tmp_path / "study", text=NOISY, claims=claims)
-    result = core.run(study.treatments[0].scenario_json, 1, 0)
+    result = core.run(core.parse(study.treatments[0].scenario), 1, 0)
     monkeypatch.setattr(fidelity, "executor", lambda *_: Dice(result, level))
     said = 0
     for seed in range(30):
@@ -352,23 +352,40 @@ def test_a_switch_takes_the_place_of_the_contenders_own() -> None:
     assert switched("tcp/bbr", by_text["+hystart=rfc9406"], "model") is None
 
 
+def of_link(kind: str, given: object, **link: object) -> Any:
+    """Return what a change makes of the link of a scenario; None if nothing."""
+    scenario = {"topology": {"kind": "point-to-point", "link": link}, "flows": []}
+    found = core.changed(scenario, kind, given, "model")
+    return None if found is None else found["topology"]["link"]
+
+
+def mean_loss(loss: Any) -> float:
+    """Return the mean of losses of two states that loses all packets of the bad one, or of independent ones."""
+    if isinstance(loss, str):
+        return float(loss.removesuffix("%")) / 100 if "%" in loss else float(loss)
+    if loss["model"] == "uniform":
+        return mean_loss(loss["rate"])
+    there, back = mean_loss(loss["good_to_bad"]), mean_loss(loss["bad_to_good"])
+    return there / (there + back)
+
+
 @pytest.mark.parametrize(("loss", "length"), [("1%", 4.0), ("0.05", 16.0), ({"model": "uniform", "rate": "2%"}, 4.0)])
 def test_bursts_have_the_mean_loss_and_the_length_asked_for(loss: object, length: float) -> None:
-    made = conditions.bursts(loss, length)
-    assert conditions.probability(made) == pytest.approx(conditions.probability(loss), rel=1e-5)
-    assert 1 / conditions.probability(made["bad_to_good"]) == pytest.approx(length)
-    assert conditions.probability(conditions.uniform(made)) == pytest.approx(conditions.probability(loss), rel=1e-5)
+    made = of_link("loss", length, loss=loss)["loss"]
+    assert mean_loss(made) == pytest.approx(mean_loss(loss), rel=1e-5)
+    assert 1 / mean_loss(made["bad_to_good"]) == pytest.approx(length)
+    assert mean_loss(of_link("loss", "uniform", loss=made)["loss"]) == pytest.approx(mean_loss(loss), rel=1e-5)
 
 
 def test_queues_are_scaled_in_whatever_form_they_are_written() -> None:
-    assert conditions.queue_scaled("1000p", 0.25) == "250p"
-    assert conditions.queue_scaled("0.5bdp", 4.0) == "2bdp"
-    assert conditions.queue_scaled("pfifo_fast:batch=1,limit=200p", 2.0) == "pfifo_fast:batch=1,limit=400p"
-    assert conditions.queue_scaled({"discipline": "red", "limit": "300kB"}, 2.0) == {
-        "discipline": "red",
-        "limit": "600kB",
+    assert of_link("queue", 0.25, queue="1000p") == {"queue": "250p"}
+    assert of_link("queue", 4.0, queue="0.5bdp") == {"queue": "2bdp"}
+    word = "pfifo_fast:batch=1,limit=200p"
+    assert of_link("queue", 2.0, queue=word) == {"queue": "pfifo_fast:batch=1,limit=400p"}
+    assert of_link("queue", 2.0, queue={"discipline": "red", "limit": "300kB"}) == {
+        "queue": {"discipline": "red", "limit": "600kB"}
     }
-    assert conditions.queue_scaled("fq_codel", 2.0) is None
+    assert of_link("queue", 2.0, queue="fq_codel") is None
 
 
 def test_interfaces_and_marks_are_varied_where_they_are_stated() -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from haltere import fidelity
+from haltere import core, fidelity
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.single import sample_ns
 from haltere.executor import Task
@@ -61,15 +61,15 @@ class Way:
     replications: int
     mark: str | None = None
 
-    def scenario(self, name: str, at: Fidelity) -> str:
+    def scenario(self, name: str, at: Fidelity) -> core.Scenario:
         """Return the scenario of an algorithm; links that mark are the emulator's."""
-        text = replace(self.conditions, fidelity=at).scenario([f"tcp/{name}"]).json
+        own = replace(self.conditions, fidelity=at).scenario([f"tcp/{name}"])
         if self.mark is None:
-            return text
-        scenario = json.loads(text)
+            return own.concrete()
+        scenario = json.loads(own.json)
         scenario["links"] = "haltere"
         scenario["topology"]["link"]["down"]["mark"] = self.mark
-        return json.dumps(scenario)
+        return core.parse(scenario)
 
 
 def way(name: str, replications: int, mark: str | None = None, **given: str) -> Way:
@@ -115,7 +115,7 @@ def tasks(names: list[str], at: Fidelity) -> list[Task]:
 def run(names: list[str], at: Fidelity) -> RESULTS:
     """Run everything at a fidelity; return the flow and the link of each run."""
     wanted = tasks(names, at)
-    extra = {"sample_ns": sample_ns(wanted[0].scenario_json)} if at == "linux" else None
+    extra = {"sample_ns": sample_ns(WAYS[0].scenario(names[0], at))} if at == "linux" else None
     found = {}
     for outcome in fidelity.executor(at, None, extra).execute(wanted):
         result = json.loads(outcome.result_json)

@@ -59,7 +59,7 @@ class Case:
         size = f"{m['size_bytes'] >> 20} MiB"
         return f"{m['bw_mbps']} Mbit/s, {m['delay_ms']} ms, {m['loss_pct']} %, {size}, {m['cc']}"
 
-    def scenario(self) -> str:
+    def scenario(self) -> core.Scenario:
         """Return the scenario, the one that `haltere compare` makes of the same conditions."""
         m = self.measured
         conditions = Conditions(
@@ -71,7 +71,7 @@ class Case:
             queue="1000p",
             app="raw",
         )
-        return conditions.scenario([contender(m["cc"])]).json
+        return conditions.scenario([contender(m["cc"])]).concrete()
 
 
 @dataclass(frozen=True)

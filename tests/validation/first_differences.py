@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from haltere import fidelity
+from haltere import core, fidelity
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.first_difference import TOLERANCE_S, in_model
 from haltere.adhoc.packets import Difference, Side, compare, of_kernel
@@ -50,12 +50,12 @@ class Cell:
         """Its name in files and lines."""
         return f"{self.control}-{self.loss}-{self.rtt}-{self.queue}-{self.size}-{self.replication}"
 
-    def scenario(self, at: Fidelity) -> str:
-        """Return its scenario (JSON) at a fidelity."""
+    def scenario(self, at: Fidelity) -> core.Scenario:
+        """Return its scenario at a fidelity."""
         conditions = Conditions(
             app="raw", rate="20Mbit/s", rtt=self.rtt, loss=self.loss, queue=self.queue, size=self.size
         )
-        return replace(conditions, fidelity=at).scenario([f"tcp/{self.control}"]).json
+        return replace(conditions, fidelity=at).scenario([f"tcp/{self.control}"]).concrete()
 
 
 def grid() -> list[Cell]:

@@ -169,7 +169,7 @@ def queueing() -> str:
         scenario = json.loads(conditions.scenario([cases.contender("cubic")] * flows).json)
         for i, flow in enumerate(scenario["flows"]):
             flow["start"] = f"{100 * i // flows}ms"
-        series = core.trace(json.dumps(scenario), cases.SEED, 0)["series"]
+        series = core.trace(core.parse(scenario), cases.SEED, 0)["series"]
         queue = next(s for s in series if s["name"] == "queue" and s["who"] == "link down")
         at = np.arange(10, 30, 0.005)
         waiting = np.asarray(queue["v"])[np.searchsorted(queue["t_s"], at, side="right") - 1]
@@ -210,7 +210,7 @@ def traces() -> str:
         conditions = Conditions(
             rate="40Mbit/s", down_delay="50ms", up_delay="0ms", queue=f"{queue}p", app="raw", size="32MiB"
         )
-        answer = core.trace(conditions.scenario([cases.contender(measured["cc"])]).json, cases.SEED, 0)
+        answer = core.trace(conditions.scenario([cases.contender(measured["cc"])]).concrete(), cases.SEED, 0)
         window = next(s for s in answer["series"] if s["name"] == "cwnd" and s["who"] == "flow 0")
         flow = answer["result"]["flows"][0]
         kernel = np.asarray([row[:2] for row in measured["trace"]])

@@ -98,10 +98,10 @@ def measure(
 
 
 def _tasks(groups: list[list[str]], conditions: Conditions, replications: int, seed: int) -> Iterator[Task]:
-    texts = {odd: [conditions.scenario(group, reverse_starts=odd).json for group in groups] for odd in (False, True)}
+    both = [[conditions.scenario(group, reverse_starts=odd).concrete() for group in groups] for odd in (False, True)]
     for replication in range(replications):
-        for index, text in enumerate(texts[replication % 2 == 1]):
-            yield Task(f"{replication} {index}", text, seed, replication)
+        for index, scenario in enumerate(both[replication % 2]):
+            yield Task(f"{replication} {index}", scenario, seed, replication)
 
 
 def _entries(

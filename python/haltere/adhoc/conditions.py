@@ -7,10 +7,8 @@ made from the fields. This module loads nothing heavy, as the help of the comman
 
 # The fields' annotations are read when the commands are made, so they must not be strings.
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, fields
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -27,11 +25,9 @@ LINK, RUNS = "The link", "How"
 """Headings under which the help of the commands lists options; the others stand under no heading."""
 SHARE_MEASURED_FROM = "10s"
 STAGGER_MS = 100
-_NANOSECONDS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 MOVES = {"migrate": "path", "rebind": "new"}
 """Conditions that happen at times, and what their second word says."""
 _SWITCHED = {"true": True, "false": False}
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s)\s*")
 
 
 @dataclass(frozen=True)
@@ -140,15 +136,17 @@ class PathConditions:
                 )
             return self.down_delay or "0ms", self.up_delay or "0ms"
         rtt = self.rtt or "50ms"
-        found = _DURATION.fullmatch(rtt)
-        if not found:
+        from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
+
+        try:
+            nanoseconds = core.nanoseconds(rtt)
+        except ValueError:
             raise InputError(
                 "is not a time",
                 field="--rtt",
                 given=as_written(rtt),
                 right="a number and a unit (ns, us, ms, s), such as 50ms",
-            )
-        nanoseconds = int(Fraction(found[1]) * _NANOSECONDS[found[2]])
+            ) from None
         return f"{nanoseconds - nanoseconds // 2}ns", f"{nanoseconds // 2}ns"
 
     def link(self) -> dict[str, Any]:

@@ -45,15 +45,15 @@ def first_difference(
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
     _check(tolerance_s)
     for contender in contenders:
-        if contender.partition("/")[0].partition("@")[0] != "tcp":
+        if core.contender(contender)["transport"] != "tcp":
             raise InputError(
                 "cannot be compared packet by packet with a kernel",
                 field="contender",
                 given=contender,
                 right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
-    model = conditions.scenario(list(contenders)).json
-    real = replace(conditions, fidelity="linux").scenario(list(contenders)).json
+    model = conditions.scenario(list(contenders)).concrete()
+    real = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
     theirs = on_linux(real, seed, replication)
     ours = in_model(model, seed, replication, name="the model")
     return [compare(i, a, b, tolerance_s) for i, (a, b) in enumerate(zip(ours, theirs, strict=True))]
@@ -86,7 +86,7 @@ def _check(tolerance_s: float) -> None:
         raise InputError("is not a time", field="--tolerance", given=str(tolerance_s), right="such as 1ms")
 
 
-def on_linux(scenario: str, seed: int, replication: int) -> list[Side]:
+def on_linux(scenario: core.Scenario, seed: int, replication: int) -> list[Side]:
     """Run a concrete scenario (JSON) of bare TCP transfers on the kernel; return the packets of each flow's sender."""
     extra = {"packets": True, "sample_ns": max(100_000, sample_ns(scenario) // _FINER)}
     (outcome,) = fidelities.executor("linux", 1, extra).execute([Task("0", scenario, seed, replication)])
@@ -97,8 +97,8 @@ def on_linux(scenario: str, seed: int, replication: int) -> list[Side]:
     return [of_kernel(name, kernel, flow["flow"]) for flow in kernel["flows"]]
 
 
-def in_model(scenario: str, seed: int, replication: int, *, name: str | None = None) -> list[Side]:
-    """Run a concrete scenario (JSON) in the model; return the packets of each flow's sender.
+def in_model(scenario: core.Scenario, seed: int, replication: int, *, name: str | None = None) -> list[Side]:
+    """Run a concrete scenario in the model; return the packets of each flow's sender.
 
     A side is called as its flow's contender if no name is given.
     """

@@ -253,9 +253,9 @@ def refuse_shadows(fidelity: fidelities.Fidelity, shadows: Sequence[str]) -> Non
         )
 
 
-def sample_ns(scenario_json: str) -> int:
+def sample_ns(scenario: core.Scenario) -> int:
     """Return how often a kernel's connections are asked for their state: a twentieth of the longest base RTT."""
-    delays = [link["down"]["delay_ns"] + link["up"]["delay_ns"] for link in core.network(scenario_json)["links"]]
+    delays = [link["down"]["delay_ns"] + link["up"]["delay_ns"] for link in core.network(scenario)["links"]]
     return max(100_000, max(delays, default=0) // 20)
 
 

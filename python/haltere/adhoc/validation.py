@@ -87,8 +87,8 @@ def validate(
             given=as_written(replications),
             right="a whole number from 1",
         )
-    model = conditions.scenario(list(contenders)).json
-    real = replace(conditions, fidelity="linux").scenario(list(contenders)).json
+    model = conditions.scenario(list(contenders)).concrete()
+    real = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
     answers: dict[str, list[dict[str, Any]]] = {"model": [], "linux": []}
     done, everything = 0, 2 * replications
     for name, scenario in (("linux", real), ("model", model)):

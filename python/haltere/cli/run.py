@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted
 from haltere.executor import ThreadExecutor
-from haltere.fidelity.links import without_rate
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
 from haltere.runner.estimate import estimate
@@ -79,7 +77,7 @@ def _tell_unlimited(campaign: Campaign) -> None:
     """Say which links have no rate, which may have been forgotten."""
     found: dict[str, None] = {}
     for treatment in campaign.study.select(campaign.experiments):
-        for path in without_rate(json.loads(treatment.scenario_json)):
+        for path in treatment.parsed.unlimited if treatment.parsed else ():
             found.setdefault(f"experiments.{treatment.experiment}.scenario.{path}")
     for path in found:
         show.err().print(f"note: {path} has no rate: it is unlimited", markup=False)

@@ -42,15 +42,15 @@ class Placed:
     scenario: Mapping[str, Any]
     fidelity: Fidelity
 
-    def texts(self, contender: str) -> tuple[str, str]:
+    def scenarios(self, contender: str) -> tuple[core.Scenario, core.Scenario]:
         """Return the scenario, which is the same for all replications."""
         flows = [{**flow, "contender": contender} for flow in self.scenario["flows"]]
-        text = core.canonical({**self.scenario, "flows": flows})
         try:
-            core.validate(text, self.fidelity)
+            scenario = core.parse({**self.scenario, "flows": flows})
+            core.check_at(scenario, self.fidelity)
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field="contender", given=contender) from None
-        return text, text
+        return scenario, scenario
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
         """Return a run's entry, of all flows together."""
@@ -278,7 +278,7 @@ def _run(places: Sequence[Runs], cells: Sequence[tuple[int, tuple[int, int]]], f
     """Run the cells of all combinations, so that no worker waits at the end of one."""
     executor = how.executor or fidelities.executor(fidelity, how.workers)
     tasks = (
-        type(task)(f"{place} {task.key}", task.scenario_json, task.seed, task.replication)
+        type(task)(f"{place} {task.key}", task.scenario, task.seed, task.replication)
         for place, cell in cells
         for task in places[place].tasks([cell])
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import entry_of
 from haltere.adhoc.conditions import Conditions
@@ -83,8 +84,8 @@ class Ground(Protocol):
         """Where it runs."""
         ...
 
-    def texts(self, contender: str) -> tuple[str, str]:
-        """Return the scenario of even and of odd replications as JSON; raise `InputError` if it cannot run."""
+    def scenarios(self, contender: str) -> tuple[core.Scenario, core.Scenario]:
+        """Return the scenario of even and of odd replications; raise `InputError` if it cannot run."""
         ...
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
@@ -103,9 +104,9 @@ class Alone:
         """Where it runs."""
         return self.conditions.fidelity
 
-    def texts(self, contender: str) -> tuple[str, str]:
+    def scenarios(self, contender: str) -> tuple[core.Scenario, core.Scenario]:
         """Return the scenario of even and of odd replications."""
-        even, odd = (self.conditions.scenario([contender], reverse_starts=odd).json for odd in (False, True))
+        even, odd = (self.conditions.scenario([contender], reverse_starts=odd).concrete() for odd in (False, True))
         return even, odd
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
@@ -130,14 +131,14 @@ class Runs:
     values: dict[Cell, float | None] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
-    _scenarios: dict[int, tuple[str, str]] = field(default_factory=dict)
+    _scenarios: dict[int, tuple[core.Scenario, core.Scenario]] = field(default_factory=dict)
 
     def allowed(self, mask: int) -> bool:
         """Whether a mixture can run, as far as that can be told before."""
         if mask not in self._scenarios and mask not in self.refused:
             text = self.space.text(mask)
             try:
-                self._scenarios[mask] = self.ground.texts(text)
+                self._scenarios[mask] = self.ground.scenarios(text)
             except InputError as error:
                 if mask in (0, (1 << len(self.space.parts)) - 1):
                     raise
@@ -161,8 +162,8 @@ class Runs:
         """Yield the tasks of some cells."""
         for mask, replication in cells:
             self.allowed(mask)
-            text = self._scenarios[mask][replication % 2]
-            yield Task(f"{mask} {replication}", text, self.seed, replication)
+            scenario = self._scenarios[mask][replication % 2]
+            yield Task(f"{mask} {replication}", scenario, self.seed, replication)
 
     def take(self, outcome: Outcome) -> None:
         """Note the metric of a run."""

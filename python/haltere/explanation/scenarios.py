@@ -65,8 +65,8 @@ class Between:
         found = [part for leaf in leaves for part in _parts_of(leaf)]
         return cls(before, after, fidelity, merged(found), leaves)
 
-    def text(self, switched: set[str]) -> str:
-        """Return the scenario that has the second one's value of these parts, as canonical JSON.
+    def scenario(self, switched: set[str]) -> core.Scenario:
+        """Return the scenario that has the second one's value of these parts.
 
         Raises:
             InputError: if it cannot run.
@@ -74,12 +74,12 @@ class Between:
         made = copy.deepcopy(self.before)
         for leaf in self._leaves:
             _put(made, leaf.steps, _value(leaf, switched))
-        text = core.canonical(made)
         try:
-            check_at(self.fidelity, text)
+            scenario = core.parse(made)
+            check_at(self.fidelity, scenario)
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or "scenario") from None
-        return text
+        return scenario
 
 
 def merged(parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from haltere import core
 from haltere import fidelity as fidelities
 from haltere.errors import HaltereError, InputError, Interrupted, nearest
 from haltere.executor import Task
@@ -70,7 +71,7 @@ class _Explaining:
     """The metric by place, mixture and replication; missing if the run failed."""
     refused: dict[int, str] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
-    _texts: dict[tuple[int, int], str] = field(default_factory=dict)
+    _scenarios: dict[tuple[int, int], core.Scenario] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         why = self.why
@@ -155,9 +156,9 @@ class _Explaining:
         for place, between in enumerate(self.places):
             if mask in self.refused:
                 return False
-            if (place, mask) not in self._texts:
+            if (place, mask) not in self._scenarios:
                 try:
-                    self._texts[place, mask] = between.text(names)
+                    self._scenarios[place, mask] = between.scenario(names)
                 except InputError as error:
                     self.refused[mask] = error.problem
         return mask not in self.refused
@@ -221,12 +222,12 @@ class _Explaining:
         wanted: dict[str, list[tuple[int, int, int]]] = {}
         runs: dict[str, Run] = {}
         for place, mask, r in sorted(cells):
-            run = Run(
-                Treatment(why.experiment, place, {}, {}, self._texts[place, mask]), self.study.header.seed, r, where
-            )
+            scenario = self._scenarios[place, mask]
+            treatment = Treatment(why.experiment, place, {}, {}, scenario.json, None, scenario)
+            run = Run(treatment, self.study.header.seed, r, where)
             wanted.setdefault(run.id, []).append((place, mask, r))
             runs[run.id] = run
-        tasks = (Task(run.id, run.scenario_json, run.seed, run.replication) for run in runs.values())
+        tasks = (Task(run.id, run.scenario, run.seed, run.replication) for run in runs.values())
         executor = self.how.executor or fidelities.executor(where, self.how.workers)
         done, outcomes = 0, iter(executor.execute(tasks, self.how.stop))
         while some := list(islice(outcomes, BATCH)):

@@ -7,8 +7,6 @@ this machine's kernel, on the wall clock.
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from haltere.errors import InputError, as_written
@@ -17,13 +15,12 @@ from haltere.fidelity.simulated import Model, Stack
 from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
+    from haltere.core import Scenario
     from haltere.executor import Executor
 
 _VENUES: dict[str, Venue] = {}
 NAMES = _VENUES.keys()
 """The names of all fidelities, in order."""
-_ENDS = re.compile(r"(flows|probes|loads)\[\d+\](\.mqtt\.subscriber|\.first_path)?")
-"""Where the core refuses two hosts that no links join, and a path that there is not between them."""
 
 
 def register(venue: Venue) -> None:
@@ -78,28 +75,12 @@ def summaries() -> str:
     return ", ".join(f"`{name}` ({of(name).summary})" for name in NAMES)
 
 
-def check(fidelity: Fidelity, scenario_json: str) -> None:
+def check(fidelity: Fidelity, scenario: Scenario) -> None:
     """Raise `ScenarioProblem` if a scenario cannot be run at a fidelity."""
     from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
-    from haltere.fidelity.links import unscaled  # noqa: PLC0415 (help loads nothing heavy)
 
-    core.validate(scenario_json, fidelity)
-    scenario = json.loads(scenario_json)
-    wrong = unscaled(scenario)
-    if wrong is not None:
-        path, missing = wrong
-        raise core.ScenarioProblem(
-            f"{missing}, so that there is no bandwidth-delay product: give the link one, or the queue a length in "
-            "packets, such as 1000p",
-            path,
-        )
-    if scenario["topology"].get("kind") == "graph" or any("first_path" in flow for flow in scenario.get("flows", ())):
-        try:
-            core.network(scenario_json)  # finds hosts between which no links lead, and paths that are not there
-        except core.ScenarioProblem as problem:
-            if _ENDS.fullmatch(problem.path):  # other fields are those that rigs cannot have
-                raise
-    named(fidelity).check(scenario_json)
+    core.check_at(scenario, fidelity)
+    named(fidelity).check(scenario)
 
 
 def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, Any] | None = None) -> Executor:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
+    from haltere.core import Scenario
     from haltere.executor import Executor
 
 BATCH_S = 30.0
@@ -26,11 +27,11 @@ class Linux(Venue):
         batch_s=BATCH_S,
     )
 
-    def check(self, scenario_json: str) -> None:
+    def check(self, scenario: Scenario) -> None:
         """Refuse what the kernel was built without, and what no program does."""
         from haltere.rig import check  # noqa: PLC0415 (pyroute2 is slow to load)
 
-        check.check(scenario_json, check.user_mode())
+        check.check(scenario, check.user_mode())
 
     def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:
         """Return kernels, one a worker."""
@@ -57,11 +58,11 @@ class Testbed(Venue):
         batch_s=BATCH_S,
     )
 
-    def check(self, scenario_json: str) -> None:
+    def check(self, scenario: Scenario) -> None:
         """Refuse what the machine's kernel lacks, and what no program does."""
         from haltere.rig import check  # noqa: PLC0415 (pyroute2 is slow to load)
 
-        check.check(scenario_json, check.this_machine())
+        check.check(scenario, check.this_machine())
 
     def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:
         """Return an agent on this machine."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    from haltere.core import Scenario
     from haltere.executor import Executor
 
 
@@ -41,7 +42,7 @@ class Venue(ABC):
 
     description: ClassVar[Description]
 
-    def check(self, scenario_json: str) -> None:  # noqa: B027 (most refuse nothing of their own)
+    def check(self, scenario: Scenario) -> None:  # noqa: B027 (most refuse nothing of their own)
         """Raise `ScenarioProblem` if a scenario that the core takes cannot be run here."""
 
     @abstractmethod

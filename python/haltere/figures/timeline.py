@@ -159,7 +159,7 @@ def record(study: Study, experiment: str, where: Mapping[str, str], replication:
     scenario["duration"] = until
     if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= (quantities.value(until) or 0.0):
         scenario.pop("measure_from", None)
-    traced = core.trace(json.dumps(scenario), run.seed, run.replication)
+    traced = core.trace(core.parse(scenario), run.seed, run.replication)
     return {(one["who"], one["name"]): one for one in traced["series"]}
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from haltere.core import ScenarioProblem
+from haltere.core import Scenario, ScenarioProblem
 from haltere.rig import beside, disciplines, hosts, kernel, messages, programs, subflows
 from haltere.rig.plan import Flow, Plan, plan
 
@@ -59,12 +58,9 @@ def this_machine() -> Machine:
     return Machine(virtual=False, congestion=tuple(available), check=_check_netem)
 
 
-def check(scenario_json: str, machine: Machine) -> None:
+def check(scenario: Scenario, machine: Machine) -> None:
     """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
-    scenario = json.loads(scenario_json)
-    if not any(scenario.get(table) for table in ("flows", "probes", "loads")):
-        raise ScenarioProblem("there is no flow: add a [[flows]] table with a contender", "flows")
-    what = plan(scenario_json)
+    what = plan(scenario)
     if (refused := beside.refusal(what)) is not None:
         raise ScenarioProblem(*refused)
     machine.check(what)

@@ -79,7 +79,7 @@ class RigExecutor:
 
 
 def _put(folder: Path, key: str, task: Task, extra: dict[str, Any]) -> None:
-    job = {"scenario": task.scenario_json, "seed": task.seed, "replication": task.replication, **extra}
+    job = {"scenario": task.text, "seed": task.seed, "replication": task.replication, **extra}
     temporary = folder / "queue" / f".{key}"
     temporary.write_text(json.dumps(job))
     temporary.rename(folder / "queue" / f"{key}.json")

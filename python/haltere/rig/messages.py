@@ -1,6 +1,6 @@
 """Flows with MQTT on real hosts: a broker that is a program, and our own clients around it (`crates/peers`).
 
-When messages come is drawn by the simulator (`_core.mqtt_clients`), so that model and broker have the same arrivals.
+When messages come is drawn by the simulator (`_core.Scenario.mqtt_clients`): model and broker have the same arrivals.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class Rig:
             namespace.close()
 
 
-def build(plan: Plan, scenario_json: str, seed: int, replication: int) -> Rig:
+def build(plan: Plan, scenario: core.Scenario, seed: int, replication: int) -> Rig:
     """Build a plan. With `links = "haltere"` the links themselves are left to the emulator: see `Rig.emulated`.
 
     Raises:
@@ -189,7 +189,7 @@ def build(plan: Plan, scenario_json: str, seed: int, replication: int) -> Rig:
         if plan.made_by == "kernel":
             rig.wires = _quiet(Namespace())
             for link in plan.links:
-                _kernel_link(rig, link, scenario_json, seed, replication)
+                _kernel_link(rig, link, scenario, seed, replication)
         else:
             for link in plan.links:
                 _emulated_link(rig, link)
@@ -317,7 +317,7 @@ def _one_way(a: Namespace, b: Namespace, mtu: int) -> tuple[Interface, Interface
     return outward, inward
 
 
-def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replication: int) -> None:
+def _kernel_link(rig: Rig, link: Link, scenario: core.Scenario, seed: int, replication: int) -> None:
     wires = rig.wires
     if wires is None:
         raise AssertionError("kernel links need the namespace of wires")
@@ -342,7 +342,7 @@ def _kernel_link(rig: Rig, link: Link, scenario_json: str, seed: int, replicatio
             path = [*path[:2], *_one_way(path[2].namespace, path[3].namespace, mtu), *path[4:]]
         bits = b""
         if direction.lossy:
-            bits = core.losses(scenario_json, seed, replication, 2 * link.number + way, rig.plan.packets())
+            bits = core.losses(scenario, seed, replication, 2 * link.number + way, rig.plan.packets())
         # Both directions have the same stages, each in the order in which its packets pass them.
         for number, stage in enumerate(stages):
             _stage(rig, stage, path[2 * number + 1], path[2 * number + 2], direction, bits)

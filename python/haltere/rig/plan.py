@@ -324,13 +324,13 @@ def default_implementation(transport: str, app: str) -> str:
     return "linux" if app == "raw" else "hyper"
 
 
-def plan(scenario_json: str, seed: int = 0, replication: int = 0) -> Plan:
+def plan(scenario: core.Scenario, seed: int = 0, replication: int = 0) -> Plan:
     """Plan the rig of a scenario for one run.
 
     Raises:
         ScenarioProblem: if the scenario is wrong, or asks of the kernel's links what they cannot do.
     """
-    network = core.network(scenario_json, seed, replication)
+    network = core.network(scenario, seed, replication)
     links = tuple(
         Link(i, link["name"], (link["from"], link["to"]), Direction(**link["down"]), Direction(**link["up"]))
         for i, link in enumerate(network["links"])

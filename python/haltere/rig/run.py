@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from haltere import _core
+from haltere import _core, core
 from haltere.rig import hosts, namespaces, subflows, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Flow, Plan, plan
@@ -29,6 +29,7 @@ def run_job(job: Json, *, wall_clock: bool = False) -> Json:
     On the wall clock a run that the machine disturbed is repeated; the result says so, and how late packets were.
     With `packets` every packet is in the result, and `taps` says which tap is whose.
     """
+    job = {**job, "scenario": core.parse(job["scenario"])}
     if not wall_clock:
         return _once(job)
     best: Json = {}
@@ -61,7 +62,7 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
     if not rig.emulated:
         yield None
         return
-    network = json.loads(_core.network(job["scenario"]))
+    network = core.network(job["scenario"])
     links = [
         {
             **{name: link[name] for name in ("name", "down", "up")},

@@ -179,7 +179,7 @@ def _serving(rig: Rig, flows: list[Flow], job: Json) -> Iterator[_Stage]:
             talking = stack.enter_context(messages.serving(rig, with_messages, scratch))
             clients = {}
             if with_messages:
-                told = json.loads(_core.mqtt_clients(job["scenario"], job["seed"], job["replication"]))
+                told = json.loads(job["scenario"].mqtt_clients(job["seed"], job["replication"]))
                 clients = {one["flow"]: one for one in told}
             yield _Stage(rig, stage, talking, clients)
     finally:

@@ -219,7 +219,7 @@ class Campaign:
 def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> Iterator[Outcome]:
     for name, executor in executors.items():
         runs = (run for run in todo if run.fidelity == name)
-        yield from executor.execute((Task(run.id, run.scenario_json, run.seed, run.replication) for run in runs), stop)
+        yield from executor.execute((Task(run.id, run.scenario, run.seed, run.replication) for run in runs), stop)
 
 
 def _now() -> str:

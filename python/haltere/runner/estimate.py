@@ -11,13 +11,13 @@ import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 import numpy as np
 
 from haltere import fidelity
-from haltere.executor import Task, ThreadExecutor
+from haltere.executor import ThreadExecutor
 from haltere.fidelity import Fidelity
 from haltere.study import Run
 
@@ -126,7 +126,7 @@ def _timed(where: Fidelity, runs: Sequence[Run], workers: int, budget_s: float) 
 
 
 def _process(where: Fidelity, runs: Sequence[Run], until: float) -> list[Spent]:
-    tasks = [astuple(Task("", run.scenario_json, run.seed, run.replication)) for run in runs]
+    tasks = [(run.scenario_json, run.seed, run.replication) for run in runs]
     asked = json.dumps({"fidelity": where, "tasks": tasks})
     began = time.monotonic()
     with subprocess.Popen(

@@ -22,7 +22,7 @@ def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:
     if fidelity.of(where).simulated:
         for task in tasks:
             before = time.thread_time()
-            core.run(task.scenario_json, task.seed, task.replication, where)
+            core.run(task.scenario, task.seed, task.replication, where)
             yield time.thread_time() - before
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the rig clears up
@@ -36,7 +36,7 @@ def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:
 def main() -> None:
     """Answer the requests on standard input."""
     asked = json.load(sys.stdin)
-    for spent in seconds(asked["fidelity"], [Task(*task) for task in asked["tasks"]]):
+    for spent in seconds(asked["fidelity"], [Task("", *task) for task in asked["tasks"]]):
         sys.stdout.write(f"{spent}\n")
         sys.stdout.flush()
 

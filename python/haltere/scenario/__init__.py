@@ -60,8 +60,9 @@ class Scenario:
                 self.data = kind.inline(self.data, self.folder)
             self.measured = measured.find(self.data, self.folder)
             self.json: str = core.canonical(self.data)
-            for text in measured.texts(self.measured) if self.measured else (self.json,):
-                check(fidelity, text)
+            self._parsed = measured.parsed(self.measured) if self.measured else [core.parse(self.json)]
+            for concrete in self._parsed:
+                check(fidelity, concrete)
         except core.ScenarioProblem as problem:
             place = source.place(problem.path) if source else Place("scenario")
             given = follow(self.data, steps(problem.path)) if problem.path else None
@@ -80,11 +81,11 @@ class Scenario:
                 right="strings, finite numbers, booleans, tables, lists",
             ) from None
 
-    def concrete(self, seed: int = 1, replication: int = 0) -> str:
-        """Return the concrete scenario of a replication as JSON: itself, or the one over the path it draws."""
+    def concrete(self, seed: int = 1, replication: int = 0) -> core.Scenario:
+        """Return the concrete scenario of a replication, parsed: itself, or the one over the path it draws."""
         if self.measured is None:
-            return self.json
-        return core.canonical(self.measured.over(self.measured.path(seed, replication)))
+            return self._parsed[0]
+        return core.parse(self.measured.over(self.measured.path(seed, replication)))
 
     @classmethod
     def load(cls, path: str | Path, *, fidelity: Fidelity = "model") -> Scenario:

@@ -7,7 +7,6 @@ point-to-point link or a chain of links. No later step of a run knows of measure
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,9 +65,9 @@ class Measured:
         return [slowest] if longest == slowest else [slowest, longest]
 
 
-def texts(measured: Measured) -> list[str]:
-    """Return the scenario over its extreme paths, as canonical JSON."""
-    return [core.canonical(measured.over(path)) for path in measured.extremes()]
+def parsed(measured: Measured) -> list[core.Scenario]:
+    """Return the scenario over its extreme paths."""
+    return [core.parse(measured.over(path)) for path in measured.extremes()]
 
 
 def find(scenario: Any, folder: Path) -> Measured | None:
@@ -116,19 +115,9 @@ def _narrow(link: Mapping[str, Any], path: MeasuredPath) -> dict[str, Any]:
     """The narrow link, with queues in BDPs of the whole path, as the core would take the last hop's alone."""
     config = core.link_config({**link, "delay": f"{500 * path.rtt_us}ns"})
 
-    def counted(fields: Mapping[str, Any], way: str) -> dict[str, Any]:
-        lengths = [*_texts(fields.get("queue")), *_texts(fields.get("mark"))]
-        if not any(re.search(r"\d\s*bdp\b", text) for text in lengths):
-            return dict(fields)
-        rest = {key: value for key, value in fields.items() if key not in ("queue", "mark")}
-        return rest | {"queue": config[way]["queue"]}
-
-    narrow = {key: value for key, value in link.items() if key not in ("queue", "mark")}
-    common = {key: link[key] for key in ("queue", "mark") if key in link}
-    return narrow | {way: counted({**common, **(link.get(way) or {})}, way) for way in _DIRECTIONS}
-
-
-def _texts(value: object) -> list[str]:
-    """The texts in a queue's word or table."""
-    values = value.values() if isinstance(value, Mapping) else [value]
-    return [text for text in values if isinstance(text, str)]
+    ways = {
+        way: {key: value for key, value in (link.get(way) or {}).items() if key not in ("queue", "mark")}
+        | {"queue": config[way]["queue"]}
+        for way in _DIRECTIONS
+    }
+    return {key: value for key, value in link.items() if key not in ("queue", "mark")} | ways

@@ -31,7 +31,7 @@ __all__ = ["Experiment", "Header", "Run", "Study", "Treatment", "with_variant"]
 class Treatment:
     """One combination of levels and the concrete scenario it gives. `index` counts within the experiment from 0.
 
-    A scenario that is `measured` is not concrete yet: each replication puts a path into it.
+    A scenario that is `measured` is not concrete yet, and not `parsed`: each replication puts a path into it.
     """
 
     experiment: str
@@ -40,6 +40,7 @@ class Treatment:
     scenario: dict[str, Any] = field(repr=False)
     scenario_json: str = field(repr=False)
     measured: Measured | None = field(repr=False, default=None)
+    parsed: core.Scenario | None = field(repr=False, default=None)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,11 @@ class Run:
         if measured is None or self.path is None:
             return self.treatment.scenario_json
         return core.canonical(measured.over(self.path))
+
+    @property
+    def scenario(self) -> core.Scenario:
+        """The concrete scenario, parsed."""
+        return self.treatment.parsed or core.parse(self.scenario_json)
 
     @cached_property
     def id(self) -> str:

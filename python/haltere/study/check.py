@@ -311,8 +311,8 @@ def check_treatment(
     template: Mapping[str, Any],
     fidelities: tuple[Fidelity, ...],
     folder: FilePath,
-) -> tuple[dict[str, Any], str, measured.Measured | None]:
-    """Return a treatment's scenario with the files it names read, its canonical JSON, and its measured paths.
+) -> tuple[dict[str, Any], str, measured.Measured | None, core.Scenario | None]:
+    """Return a treatment's scenario with the files it names read, its canonical JSON, its measured paths, or it parsed.
 
     Raises:
         InputError: if it cannot be run; it points at the scenario's line, or at the level that gave the value.
@@ -324,7 +324,7 @@ def check_treatment(
             scenario = kind.inline(scenario, folder)
         drawn = measured.find(scenario, folder)
         text = core.canonical(scenario)
-        texts = measured.texts(drawn) if drawn else [text]
+        parsed = measured.parsed(drawn) if drawn else [core.parse(text)]
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
     except (TypeError, ValueError) as error:
@@ -339,11 +339,11 @@ def check_treatment(
         ) from None
     try:
         for fidelity in fidelities:
-            for concrete in texts:
+            for concrete in parsed:
                 check_at(fidelity, concrete)
     except core.ScenarioProblem as problem:
         raise _map_back(origin, base, experiment, choices, scenario, problem) from None
-    return dict(scenario), text, drawn
+    return dict(scenario), text, drawn, None if drawn else parsed[0]
 
 
 def _not_finite(value: Any, path: tuple[str | int, ...]) -> tuple[str | int, ...] | None:

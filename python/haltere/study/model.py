@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from haltere import core
 from haltere.fidelity import NAMES
 from haltere.results import tables
 from haltere.study.sampling import MAX_BY_DISTANCE, Sampling
@@ -60,14 +61,6 @@ def _level(given: object) -> object:
     raise ValueError("a level is a text, a number, a boolean or a table with a label|'40Mbit/s'")
 
 
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z/%]*)\s*")
-
-
-def _number(text: str) -> float:
-    found = _QUANTITY.fullmatch(text)
-    return float(found[1]) if found else math.nan
-
-
 class Range(_Table):
     """A factor that a space-filling design draws from: from one quantity to another, in the unit both have."""
 
@@ -77,18 +70,18 @@ class Range(_Table):
 
     @model_validator(mode="after")
     def _both_are_quantities_of_one_unit(self) -> Range:
-        low, high = _QUANTITY.fullmatch(self.start), _QUANTITY.fullmatch(self.end)
-        if not low or not high or low[2] != high[2]:
+        low, high = core.quantity(self.start), core.quantity(self.end)
+        if not low or not high or low[1] != high[1]:
             raise ValueError(
                 "a range goes from one quantity to another in the same unit|{ from = '1ms', to = '600ms' }"
             )
-        if float(low[1]) >= float(high[1]) or (self.scale == "log" and float(low[1]) <= 0):
+        if low[0] >= high[0] or (self.scale == "log" and low[0] <= 0):
             raise ValueError("a range goes upwards, on a log scale from above 0|{ from = '1ms', to = '600ms' }")
         return self
 
     def at(self, share: float) -> Level:
         """Return the level at a share (0 to 1) of the way, with three significant digits."""
-        low, high = (_number(text) for text in (self.start, self.end))
+        low, high = self.number(self.start), self.number(self.end)
         value = low * (high / low) ** share if self.scale == "log" else low + (high - low) * share
         text = f"{float(f'{value:.3g}'):.12g}{self.unit}"
         return Level(label=text, value=text)
@@ -96,13 +89,14 @@ class Range(_Table):
     @staticmethod
     def number(text: str) -> float:
         """Return the number of an end, or of a level that `at` returned, without its unit."""
-        return _number(text)
+        found = core.quantity(text)
+        return found[0] if found else math.nan
 
     @property
     def unit(self) -> str:
         """The unit of both ends."""
-        found = _QUANTITY.fullmatch(self.start)
-        return found[2] if found else ""
+        found = core.quantity(self.start)
+        return found[1] if found else ""
 
 
 def _factor(given: object) -> object:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from haltere import core
 from haltere.errors import InputError, nearest
 from haltere.study import Study
 from haltere.study.model import When
-from haltere.when import conditions
 from haltere.when.contenders import Switching, bundles, switched, switches, transport_of
 
 Kind = Literal["bundle", "queue", "loss", "interface", "mark", "size", "switch"]
@@ -42,44 +39,9 @@ class Change:
 
     def applied(self, scenario: dict[str, Any], fidelity: str) -> dict[str, Any] | None:
         """Return the scenario with this change; None if it changes nothing there."""
-        made = copy.deepcopy(scenario)
-        return made if self._apply(made, fidelity) else None
-
-    def _apply(self, scenario: dict[str, Any], fidelity: str) -> bool:
-        given = self.given
-        if isinstance(given, Switching):
-            return _switch(scenario, given, fidelity)
-        if self.kind == "size":
-            return isinstance(given, float) and conditions.sizes_scaled(scenario, given)
-        if self.kind == "mark":
-            return isinstance(given, float) and conditions.marked(scenario, int(given))
-        if self.kind == "interface":
-            links = conditions.every_link(scenario)
-            if isinstance(given, str):
-                return conditions.limited(links, on=given == "bql")
-            return conditions.replaced(links, "ring", lambda old: conditions.queue_scaled(old, given))
-        return conditions.replaced(conditions.links_of(scenario), self.kind, partial(self._value, given))
-
-    def _value(self, given: float | str, old: Any) -> Any:
-        """Return what takes the place of a queue or of losses; None if nothing does."""
-        if self.kind == "queue":
-            return conditions.queue_scaled(old, given) if isinstance(given, float) else given
-        if isinstance(given, float):
-            return conditions.bursts(old, given)
-        return conditions.without(old) if given == "none" else conditions.uniform(old)
-
-
-def _switch(table: Any, switching: Switching, fidelity: str) -> bool:
-    """Put a switch into every contender inside a table that can have it, in place; return whether there was one."""
-    changed = False
-    inside: Iterable[Any] = table.values() if isinstance(table, dict) else table if isinstance(table, list) else ()
-    for one in inside:
-        changed |= _switch(one, switching, fidelity)
-    if isinstance(table, dict) and isinstance(table.get("contender"), str):
-        new = switched(table["contender"], switching, fidelity)
-        if new is not None:
-            table["contender"], changed = new, True
-    return changed
+        if isinstance(self.given, Switching):
+            return core.changed(scenario, "switch", asdict(self.given), fidelity)
+        return core.changed(scenario, self.kind, int(self.given) if self.kind == "mark" else self.given, fidelity)
 
 
 def with_switches(scenario: dict[str, Any], texts: Sequence[str], fidelity: str) -> dict[str, Any] | str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 from haltere import core
 
-NUMBER = re.compile(r"(\d+(?:\.\d+)?)(\D*)")
 FACTORS = (0.25, 4.0)
 """A number that is a default is multiplied by each of these."""
 
@@ -30,7 +28,7 @@ class Switching:
 
 def transport_of(contender: str) -> str:
     """Return the transport of a contender's text: `quic` of `quic@model/cubic`."""
-    return contender.partition("/")[0].partition("@")[0]
+    return str(core.contender(contender)["transport"])
 
 
 @cache
@@ -63,13 +61,13 @@ def _texts(row: dict[str, Any]) -> list[str]:
     if row["type"] == "one of":
         values = str(row["values"]).removeprefix("one of ").split(", ")
         return [*texts, *(f"+{name}={value}" for value in values if value != default)]
-    number = NUMBER.fullmatch(default)
-    return [*texts, *(f"+{name}={value}" for value in _scaled(number[1], number[2]))] if number else texts
+    found = core.quantity(default)
+    return [*texts, *(f"+{name}={value}" for value in _scaled(*found))] if found else texts
 
 
-def _scaled(number: str, unit: str) -> list[str]:
-    values = [max(1, round(float(number) * factor)) for factor in FACTORS]
-    return [f"{value}{unit}" for value in dict.fromkeys(values) if value != float(number)]
+def _scaled(number: float, unit: str) -> list[str]:
+    values = [max(1, round(number * factor)) for factor in FACTORS]
+    return [f"{value}{unit}" for value in dict.fromkeys(values) if value != number]
 
 
 @cache
@@ -78,39 +76,5 @@ def switched(contender: str, switching: Switching, fidelity: str) -> str | None:
 
     None if it is of another transport, if it cannot have the switch, or if the switch changes nothing in it.
     """
-    if transport_of(contender) != switching.transport:
-        return None
-    text = _without(contender, switching.name) + switching.text
-    try:
-        before, after = core.effective(contender, fidelity), core.effective(text, fidelity)
-    except core.ScenarioProblem:
-        return None
-    same = [{key: one[key] for key in before if key in one and key != "contender"} for one in (before, after)]
-    if same[0] == same[1] and not _outside(switching):
-        return None
-    return text
-
-
-def _outside(switching: Switching) -> bool:
-    """Whether a switch is of handshakes or buffers, which the settings in effect do not list."""
-    return all(one["name"] != switching.name for one in _effective(switching.transport))
-
-
-@cache
-def _effective(transport: str) -> tuple[dict[str, Any], ...]:
-    found = core.effective(f"{transport}/cubic")
-    return (*found["settings"], {"name": "as"})
-
-
-@cache
-def _names() -> tuple[str, ...]:
-    tables = core.algorithms()
-    names = {str(one["name"]) for kind in ("switches", "settings") for one in tables[kind]} | {"as"}
-    return tuple(sorted(names, key=len, reverse=True))
-
-
-def _without(contender: str, name: str) -> str:
-    """Return the text of a contender without its switch of this name."""
-    some = "|".join(map(re.escape, _names()))
-    parts = re.split(rf"(?=[+-](?:{some})(?:[=+-]|$))", contender)
-    return "".join(part for part in parts if not re.fullmatch(rf"[+-]{re.escape(name)}(?:=.*)?", part))
+    found = core.changed({"contender": contender}, "switch", asdict(switching), fidelity)
+    return None if found is None else str(found["contender"])

@@ -61,7 +61,7 @@ class Ground:
             todo = {run.id: run for run in runs if run.fidelity == where and run.id not in finished}
             if not todo:
                 continue
-            tasks = (Task(run.id, run.scenario_json, run.seed, run.replication) for run in todo.values())
+            tasks = (Task(run.id, run.scenario, run.seed, run.replication) for run in todo.values())
             for outcome in fidelity.executor(where, self.workers).execute(tasks, stop):
                 before = own[key_of(todo[outcome.key].treatment)]
                 text = renamed(outcome.result_json, before, todo[outcome.key].treatment)

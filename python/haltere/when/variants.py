@@ -71,10 +71,12 @@ class Variant:
 def _with(study: Study, treatment: Treatment, scenario: dict[str, Any]) -> Treatment:
     drawn = measured.find(scenario, study.directory or Path())
     text = core.canonical(scenario)
+    parsed = measured.parsed(drawn) if drawn else [core.parse(text)]
     for fidelity in study.fidelities:
-        for concrete in measured.texts(drawn) if drawn else [text]:
+        for concrete in parsed:
             check_at(fidelity, concrete)
-    return dataclasses.replace(treatment, scenario=scenario, scenario_json=text, measured=drawn)
+    own = None if drawn else parsed[0]
+    return dataclasses.replace(treatment, scenario=scenario, scenario_json=text, measured=drawn, parsed=own)
 
 
 def renamed(result_json: str, before: Treatment, after: Treatment) -> str:

@@ -280,7 +280,7 @@ pub(in crate::scenario) fn check_brokers(brokers: &[Broker]) -> Result<(), Scena
     }
     let mut joined: Vec<Vec<&str>> = Vec::new();
     for (i, broker) in brokers.iter().enumerate() {
-        if brokers[..i].iter().any(|other| other.node == broker.node) {
+        if brokers[i + 1..].iter().any(|other| other.node == broker.node) {
             let message = format!("the broker {:?} is described twice: give one table of brokers for it", broker.node);
             return Err(error(format!("brokers[{i}].node"), message));
         }
