@@ -1,7 +1,7 @@
 """The shipped summaries, made from published numbers alone: CAIDA's data themselves cannot be shipped.
 
-What was published of two years (UFJF dissertation, 2013, chapter 2: 200 million traces of CAIDA's skitter of 2006 and
-as many of Ark of 2011, monitors in North America and Europe) are a few numbers: median and 95th percentile of the
+The published numbers of two years (UFJF dissertation, 2013, chapter 2: 200 million traces of CAIDA's skitter of 2006
+and as many of Ark of 2011, monitors in North America and Europe) are few: median and 95th percentile of the
 round-trip time (section 2.3.2), the share of paths with 17 hops or fewer (2.3.1), the median length of the shortest
 paths (2.3.1), and Spearman's coefficient of delay and length (2.3.5), the last two of paths of the graph. Through them
 go the simplest distributions that have as many parameters. Nothing else of the summaries is measured: neither the
@@ -49,7 +49,7 @@ class Published:
 
     @property
     def name(self) -> str:
-        """What the summary is called, such as `ark-2011`."""
+        """The name of the summary, such as `ark-2011`."""
         return f"{self.source}-{self.year}"
 
     def rtt_ms(self, share: float) -> float:

@@ -1,11 +1,11 @@
-//! What congestion controllers report that are compared with each other on the same events.
+//! Reports of congestion controllers that are compared with each other on the same events.
 
 use crate::incident::CongestionState;
 use crate::packet::PathId;
 use crate::time::{Span, Time};
 use crate::units::Rate;
 
-/// What a congestion controller asks for at one instant.
+/// The requests of a congestion controller at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Decision {
     /// Congestion window, bytes. A transport may use another one during recovery.
@@ -72,9 +72,9 @@ pub struct Parting {
     pub event: ControlEvent,
     /// Bytes in flight, as the event stated last.
     pub in_flight: u64,
-    /// What the controller in command and the one in the shadow asked for before the event.
+    /// The decisions of the controller in command and of the one in the shadow before the event.
     pub before: [Decision; 2],
-    /// What they asked for after it.
+    /// Their decisions after it.
     pub after: [Decision; 2],
 }
 
@@ -85,11 +85,11 @@ pub struct ShadowReport<'a> {
     pub path: PathId,
     /// The number of the shadow, from 1; 0 for the controller in command.
     pub number: u8,
-    /// What is reported.
+    /// The report.
     pub told: ShadowNews<'a>,
 }
 
-/// What is reported about a controller in the shadow.
+/// A report about a controller in the shadow.
 #[derive(Clone, Copy, Debug)]
 pub enum ShadowNews<'a> {
     /// It now asks for this. Where the algorithm asks for no pacing rate but the transport paces it, the rate is the

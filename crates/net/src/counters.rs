@@ -93,12 +93,12 @@ impl LinkCounters {
     }
 }
 
-/// What the two stages of a network interface held: its queue discipline and its driver's ring.
+/// The peak contents of the two stages of a network interface: its queue discipline and its driver's ring.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Stages {
     /// The largest backlog of the queue discipline, in packets.
     pub max_qdisc_packets: u64,
-    /// The same in bytes.
+    /// The largest backlog of the queue discipline, in bytes.
     pub max_qdisc_bytes: u64,
     /// The most packets in the ring, with the one being sent.
     pub max_ring_packets: u64,

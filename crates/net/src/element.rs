@@ -54,7 +54,7 @@ pub struct Credit {
     pub bytes: u32,
 }
 
-/// What became of a packet that was just offered, as far as its sender is told: the return codes of Linux's
+/// The fate of a packet that was just offered, as far as its sender is told: the return codes of Linux's
 /// `dev_queue_xmit`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Admission {
@@ -94,7 +94,7 @@ pub trait Element<B>: Send {
         u64::MAX
     }
 
-    /// What became of the packet that was offered last.
+    /// The fate of the packet that was offered last.
     fn admission(&self) -> Admission {
         Admission::Taken
     }
@@ -107,22 +107,23 @@ pub trait Element<B>: Send {
         self.counters()
     }
 
-    /// What happened on a shared medium, if it is one.
+    /// The counters of a shared medium, if the element is one.
     fn medium(&self) -> Option<MediumCounters> {
         None
     }
 
-    /// What each stage held, if the element has a queue discipline and a ring.
+    /// The peak contents of each stage, if the element has a queue discipline and a ring.
     fn stages(&self) -> Option<Stages> {
         None
     }
 
-    /// What it held from the beginning until `until`, which is not before the last call; `None` if it does not count this.
+    /// The contents over time from the beginning until `until`, which is not before the last call; `None` if the
+    /// element does not count them.
     fn held(&mut self, _until: Time, _cx: &mut Cx<'_>) -> Option<Held> {
         None
     }
 
-    /// The same of what was offered at a port.
+    /// The contents over time of the packets that were offered at a port.
     fn held_at(&mut self, _port: Port, until: Time, cx: &mut Cx<'_>) -> Option<Held> {
         self.held(until, cx)
     }

@@ -61,7 +61,7 @@ pub enum TimerName {
     Probe,
 }
 
-/// What happened to a timer.
+/// A change of a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimerChange {
     /// It now expires at this time.

@@ -40,16 +40,16 @@ impl Sub for Area {
     }
 }
 
-/// What an element held from the beginning until some time.
+/// The contents of an element over time, from the beginning until some time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Held {
     /// All that waited, without the packet being sent.
     pub queue: Area,
-    /// What was in the queue discipline and in the ring, if there is a ring.
+    /// The contents of the queue discipline and of the ring, if there is a ring.
     pub stages: Option<HeldStages>,
 }
 
-/// What the two stages of a network interface held from the beginning until some time.
+/// The contents over time of the two stages of a network interface, from the beginning until some time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HeldStages {
     /// In the queue discipline.

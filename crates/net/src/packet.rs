@@ -49,7 +49,7 @@ impl Ecn {
     }
 }
 
-/// What a packet has. Links and queues can read everything but the body.
+/// The contents of a packet. Links and queues can read everything but the body.
 #[derive(Clone, Debug)]
 pub struct Contents<B> {
     /// Length on the link in bytes, IP and transport headers included.
@@ -74,7 +74,7 @@ pub struct Contents<B> {
 }
 
 impl<B> Contents<B> {
-    /// What a packet of `len` bytes has on its first hop: it is not ECN-capable and has no flow yet.
+    /// The contents of a packet of `len` bytes on its first hop: it is not ECN-capable and has no flow yet.
     #[inline]
     pub fn new(len: u32, body: B) -> Contents<B> {
         Contents {

@@ -64,7 +64,7 @@ impl Serialiser {
         self.busy_until
     }
 
-    /// The same for an unlimited rate, or one that is not constant.
+    /// Sends at an unlimited rate, or one that is not constant.
     fn send_specially(&mut self, start: Time, len: u32) -> Time {
         self.busy_until = match (&mut self.trace, &self.supply) {
             (Some(trace), _) => trace.send(len),

@@ -33,7 +33,7 @@ pub struct TraceError {
     pub line: usize,
     /// The text or number found there.
     pub given: String,
-    /// What would be right.
+    /// A description of a right value.
     pub expected: &'static str,
 }
 
@@ -79,8 +79,8 @@ impl RateTrace {
     ///
     /// # Errors
     ///
-    /// The same as mahimahi's: an empty line, a line that is no number, a number less than the one before, a trace of
-    /// zero length.
+    /// Mahimahi's errors: an empty line, a line that is no number, a number less than the one before, a trace of zero
+    /// length.
     pub fn parse(text: &str) -> Result<RateTrace, TraceError> {
         let number = |(n, line): (usize, &str)| {
             let digits = line.trim_end();

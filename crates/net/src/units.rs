@@ -67,9 +67,9 @@ impl Rate {
 /// An error in the text of a quantity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QuantityError {
-    /// What was given.
+    /// The text as given.
     pub given: String,
-    /// What would be right, with examples.
+    /// A description of a right value, with examples.
     pub expected: &'static str,
 }
 

@@ -24,7 +24,7 @@ const PAYLOAD: u32 = 1023;
 /// Light takes 1 µs, the propagation delay of table II.
 const DISTANCE: Metres = Metres(299.792_458);
 
-/// What follows a collision.
+/// The next step after a collision.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
     Difs,

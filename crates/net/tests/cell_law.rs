@@ -96,7 +96,7 @@ fn take(cell: &mut Cell<u32>, now: Time, packets: &mut Vec<(Time, u32)>) {
     }
 }
 
-/// What there was to see of a cell that has nothing left to do.
+/// Everything that can be seen of a cell that has nothing left to do.
 fn seen(mut cell: Cell<u32>, packets: Vec<(Time, u32)>) -> Seen {
     assert_eq!((cell.inside(), cell.next_wake()), (0, Time::NEVER));
     let end = Time::from_nanos(1 << 50);
@@ -181,7 +181,7 @@ fn lossy(loss: LossModel) -> LinkConfig {
     LinkConfig { loss, queue: Limit::Packets(1000).into(), ..LinkConfig::default() }
 }
 
-/// What the paper on MQTT over QUIC calls a cell without MAC retransmissions: each loss is the transport's.
+/// Without MAC retransmissions, as the paper on MQTT over QUIC has cells, each loss is the transport's.
 #[test]
 fn without_retries_each_lost_frame_is_lost() {
     let config = CellConfig { retries: Some(0), ..of(Standard::A, 1) };

@@ -143,7 +143,7 @@ struct Seen {
     counters: LinkCounters,
     stages: Option<Stages>,
     peaks: Peaks,
-    /// What waited until each offer, and until the end.
+    /// Contents over time until each offer, and until the end.
     waited: Vec<Area>,
     held: Option<Held>,
 }

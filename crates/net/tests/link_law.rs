@@ -34,7 +34,7 @@ fn packet(n: u32, len: u32) -> Packet<u32> {
 enum Queue {
     /// As configured: drop-tail with its fast path.
     Configured,
-    /// The same drop-tail queue on the general path of all other disciplines.
+    /// A drop-tail queue on the general path of all other disciplines.
     Served,
     FairAged,
     /// A discipline, by its word.
@@ -126,7 +126,7 @@ fn drive_and_count(mut link: Link<u32>, offers: &[(u64, u32)], extra: &[u64]) ->
     (out, link.counters())
 }
 
-/// What waited in a link, until each offer (with the packets before it) and until long after the last.
+/// The contents of a link over time, until each offer (with the packets before it) and until long after the last.
 fn waited(mut link: Link<u32>, offers: &[(u64, u32)]) -> Vec<Area> {
     let end = Time::from_nanos(u64::MAX / 2);
     let mut seen = Vec::new();

@@ -13,7 +13,7 @@ const LONGEST_QUIC: Span = Span::from_millis((1 << 14) - 1);
 /// TCP must acknowledge within half a second (RFC 9293 section 3.8.6.3).
 const LONGEST_TCP: Span = Span::from_millis(500);
 
-/// What either end of the acknowledgement-frequency extension advertises as its `min_ack_delay`.
+/// The `min_ack_delay` that either end of the acknowledgement-frequency extension advertises.
 pub(crate) const MIN_ACK_DELAY: Span = Span::from_millis(1);
 
 /// When both ends of a flow acknowledge. Fields that are absent have the transport's default.

@@ -1,15 +1,15 @@
 //! The contents of streams. Transports count bytes and do not carry them. Streams are reliable and in order, so the bytes
 //! that are written stand in a queue beside the stream, and the reader takes as many as have arrived.
 //!
-//! What is written is either plain bytes, which can be read one by one, or sealed ones, which can be read only when all of
-//! them have arrived: a record of TLS, or a flight of its handshake.
+//! Bytes are written either plain, to be read one by one, or sealed, to be read only when all of them have arrived: a
+//! record of TLS, or a flight of its handshake.
 
 use haltere_net::ConnectionId;
 use haltere_transport::{Role, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was read.
+/// Contents that were read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Content {
     /// A flight of a handshake, by its number.
@@ -18,7 +18,7 @@ pub enum Content {
     Data(Vec<u8>),
 }
 
-/// What was written at once.
+/// Contents that were written at once.
 #[derive(Debug)]
 struct Part {
     /// Bytes of it on the stream that were not read yet.

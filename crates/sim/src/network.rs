@@ -72,7 +72,7 @@ pub struct FlowPath {
     /// The paths between them: one for each pair of addresses that the two have for the flow, at least one. A transport
     /// with a single path uses the first.
     pub ways: Vec<Way>,
-    /// What happens to the client's addresses, in the order of time.
+    /// The changes of the client's addresses, in the order of time.
     pub moves: Vec<Move>,
     /// When the client connects.
     pub start: Time,
@@ -212,7 +212,7 @@ fn ways(
     Ok((s, c, ways))
 }
 
-/// What happens to the addresses of a flow's client, with paths by their place once the first one is put first.
+/// The changes of the addresses of a flow's client, with paths by their place once the first one is put first.
 fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, ScenarioError> {
     let first = flow.first_path;
     let place = |number: u32, field: &str, k: usize| {

@@ -1,4 +1,4 @@
-//! What the radio of a device does while packets come and go, and roughly what energy that takes.
+//! The radio of a device while packets come and go: how long it is on, and roughly what energy that takes.
 //!
 //! A pure function of the packets' times and sizes at the device: nothing of the run depends on it. Delays of a radio, such as
 //! that of its promotion, are the link's matter (`cellular`, `medium`). The energy is an estimate: it comes from measurements
@@ -79,7 +79,7 @@ impl RadioModel {
     };
 }
 
-/// What radios did.
+/// The times, packets and energy of radios.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Usage {
     /// How long they were on, promotions included.
@@ -142,7 +142,7 @@ impl Radio {
         self.tailed += on - listened;
     }
 
-    /// What it has done up to a time, with all of the tail of its last packet: a run that ends with a packet is not cheaper
+    /// The usage up to a time, with all of the tail of its last packet: a run that ends with a packet is not cheaper
     /// for that.
     pub fn usage(&self, model: &RadioModel, until: Time) -> Usage {
         let Some((first, last)) = self.times else { return Usage::default() };
@@ -198,7 +198,7 @@ impl Radios {
         self.devices[device].on_packet(&self.model, way, bytes, now);
     }
 
-    /// What all of them have done up to a time, and until the tails of their last packets are over.
+    /// The usage of all radios up to a time, and until the tails of their last packets are over.
     pub fn usage(&self, until: Time) -> Usage {
         self.devices.iter().map(|radio| radio.usage(&self.model, until)).fold(Usage::default(), Usage::and)
     }

@@ -18,16 +18,16 @@ const SESSION_TICKETS: u64 = 2 * 240;
 /// EndOfEarlyData: a header (RFC 8446 section 4.5).
 const END_OF_EARLY_DATA: u64 = 4;
 
-/// What TLS 1.3 adds to a ClientHello: key_share with X25519 (42), supported_versions (9) and psk_key_exchange_modes (6),
-/// each with the extension's header of 4.
+/// Bytes that TLS 1.3 adds to a ClientHello: key_share with X25519 (42), supported_versions (9) and
+/// psk_key_exchange_modes (6), each with the extension's header of 4.
 const NEW_IN_13: u64 = 42 + 9 + 6;
 /// A session_ticket extension without a ticket (RFC 5077 section 3.2).
 const TICKET_EXTENSION: u64 = 4;
 /// TLS 1.2's ServerHello (RFC 5246 section 7.4.1.3): header 4, version 2, random 32, session id 1, cipher 2, compression 1,
 /// extensions 2 with ALPN 9, renegotiation_info 5, extended_master_secret 4, session_ticket 4 and ec_point_formats 6.
 const SERVER_HELLO_12: u64 = 4 + 2 + 32 + 1 + 2 + 1 + 2 + 9 + 5 + 4 + TICKET_EXTENSION + 6;
-/// What TLS 1.3's Certificate has beside TLS 1.2's: the request context 1 and two lists of extensions 2 (RFC 8446 section
-/// 4.4.2), for a chain of two.
+/// Bytes that TLS 1.3's Certificate has beside TLS 1.2's: the request context 1 and two lists of extensions 2 (RFC 8446
+/// section 4.4.2), for a chain of two.
 const CERTIFICATE_13: u64 = 1 + 2 * 2;
 /// ServerKeyExchange (RFC 8422 section 5.4): header 4, curve 3, X25519 point 1 + 32, RSA-2048 signature 2 + 2 + 256.
 const SERVER_KEY_EXCHANGE: u64 = 4 + 3 + 33 + 260;

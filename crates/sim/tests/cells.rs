@@ -134,7 +134,7 @@ fn a_marked_flow_goes_before_others() {
     assert!(share(&marked) > 0.55 && share(&marked) > share(&even) + 0.1, "{} {}", share(&even), share(&marked));
 }
 
-/// The same priority as the others' if its parameters are the same.
+/// A category has the same priority as the others if its parameters are the same.
 #[test]
 fn access_categories_have_the_parameters_that_are_given() {
     let share = |edca: Value| {

@@ -25,7 +25,7 @@ fn the_file_comes_after_eleven_round_trips() {
     assert_eq!((flow.bytes, acks % 52), (1000, 0), "{}", flow.wire_bytes);
 }
 
-/// What is in flight is bounded by the channel's window, less what was read since the window was last opened: a copy gets a
+/// Bytes in flight are bounded by the channel's window, less those read since the window was last opened: a copy gets a
 /// window a round trip, however fast the path is.
 #[test]
 fn the_window_bounds_a_copy() {

@@ -101,7 +101,7 @@ fn cubic_has_the_windows_of_rfc_9438_where_segments_are_small_beside_them() {
     }
 }
 
-/// The same controller, counting bytes instead of whole segments.
+/// The controller counts bytes instead of whole segments.
 #[test]
 fn cubic_in_bytes_has_the_windows_of_rfc_9438() {
     let cells = [

@@ -83,7 +83,7 @@ fn a_geostationary_satellite_stands_still() {
     assert!(rtts.iter().all(|rtt| (rtt - 477.5).abs() < 1.0), "{rtts:?}");
 }
 
-/// What the table of the presets says of their round-trip times.
+/// Round-trip times are those of the table of presets.
 #[test]
 fn presets_have_the_round_trip_times_of_their_sources() {
     for (preset, range) in [
@@ -115,7 +115,7 @@ fn every_preset_carries_every_transport() {
     }
 }
 
-/// What stands beside a preset replaces its values, also where the preset has one for each direction.
+/// Fields beside a preset replace its values, also where the preset has one for each direction.
 #[test]
 fn fields_beside_a_preset_go_before_it() {
     let configs = |spec: Value| Link::from_json(&spec.to_string()).map(|link| (link.down, link.up)).unwrap();

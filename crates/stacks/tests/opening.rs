@@ -3,6 +3,7 @@
 
 mod ends;
 
+use ends::common::misfortunes::{Misfortunes, give_up_after};
 use ends::common::{Exchange, Fate, Pair, Seen};
 use ends::wire::{Form, bytes, forms};
 use ends::{Both, Dyn, STACKS};
@@ -97,12 +98,7 @@ fn numbered(seen: &[Seen], from_client: bool) -> impl Iterator<Item = (usize, &S
 fn assert_hardly_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, retry: bool, case: &str) {
     let arrivals: Vec<(Time, u64, bool)> = numbered(seen, true)
         .flat_map(|(n, s)| {
-            let (copies, at) = match fate(s, n) {
-                Fate::Passes => (1, s.at + DELAY),
-                Fate::Twice => (2, s.at + DELAY),
-                Fate::Lost => (0, s.at),
-                Fate::Late(by) => (1, s.at + DELAY + by),
-            };
+            let (copies, at) = fate(s, n).arrivals(s.at + DELAY);
             let validates = forms(s).iter().any(|f| matches!(f, Form::Handshake | Form::Initial { token: true }));
             // The server keeps nothing of what it answers by a Retry or Version Negotiation packet.
             let counts = !forms(s).contains(&Form::Draft) && !retry;
@@ -122,19 +118,11 @@ fn assert_hardly_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, r
     }
 }
 
-/// Runs with what befalls the n-th datagrams of each direction.
-fn run(variant: Variant, events: Vec<(bool, usize, Fate)>) -> Both {
+/// Runs with these fates of the n-th datagrams of each direction.
+fn run(variant: Variant, events: &Misfortunes) -> Both {
     let mut pair = variant.pair();
     let case = format!("{variant:?} {events:?}");
-    let fate = move |from_client: bool, n: usize| {
-        events.iter().find(|e| (e.0, e.1) == (from_client, n)).map_or(Fate::Passes, |e| e.2)
-    };
-    let of = fate.clone();
-    let mut sent = [0, 0];
-    pair.fortune = Some(Box::new(move |seen| {
-        sent[usize::from(seen.from_client)] += 1;
-        fate(seen.from_client, sent[usize::from(seen.from_client)])
-    }));
+    events.befall(&mut pair);
     assert!(pair.run(Span::from_secs(300)), "still going: {case}");
     // Where the packet that closes was lost, an end may learn from a stateless reset that the other has closed.
     let too_late = |why| matches!(why, CloseReason::ProtocolViolation(text) if text.ends_with("(stateless reset)"));
@@ -142,7 +130,7 @@ fn run(variant: Variant, events: Vec<(bool, usize, Fate)>) -> Both {
     assert!(failed.into_iter().flatten().all(too_late), "{failed:?}: {case}");
     pair.assert_exchanged();
     if !variant.is_known() {
-        assert_hardly_amplified(&pair.seen, |s, n| of(s.from_client, n), variant.retry, &case);
+        assert_hardly_amplified(&pair.seen, |s, n| events.fate(s.from_client, n), variant.retry, &case);
     }
     pair
 }
@@ -165,7 +153,7 @@ fn each_variant_takes_its_round_trips() {
 #[test]
 fn each_variant_says_what_it_should() {
     for variant in Variant::all() {
-        let pair = run(variant, Vec::new());
+        let pair = run(variant, &Misfortunes::default());
         pair.assert_complete();
         let count = |wanted: Form| pair.seen.iter().flat_map(forms).filter(|form| *form == wanted).count() as u64;
         assert_eq!(count(Form::Retry), u64::from(variant.retry), "{variant:?}");
@@ -178,9 +166,14 @@ fn each_variant_says_what_it_should() {
 #[test]
 fn times_and_lengths_are_the_same_under_both_ciphers_and_in_every_run() {
     let shape = |variant| {
-        run(variant, Vec::new()).seen.iter().map(|s| (s.at, s.from_client, bytes(s).len())).collect::<Vec<_>>()
+        run(variant, &Misfortunes::default())
+            .seen
+            .iter()
+            .map(|s| (s.at, s.from_client, bytes(s).len()))
+            .collect::<Vec<_>>()
     };
-    let content = |variant| run(variant, Vec::new()).seen.iter().map(|s| bytes(s).to_vec()).collect::<Vec<_>>();
+    let content =
+        |variant| run(variant, &Misfortunes::default()).seen.iter().map(|s| bytes(s).to_vec()).collect::<Vec<_>>();
     for variant in Variant::all().filter(|v| v.cipher == Cipher::Null) {
         let tls = Variant { cipher: Cipher::Tls, ..variant };
         assert_eq!(shape(tls), shape(tls), "{variant:?}");
@@ -212,11 +205,8 @@ fn a_client_that_remembers_nothing_begins_a_new_session() {
 
 #[test]
 fn every_datagram_of_every_handshake_may_be_lost_doubled_or_late() {
-    let fates = [Fate::Lost, Fate::Twice, Fate::Late(Span::from_millis(30)), Fate::Late(Span::from_secs(2))];
-    for (variant, fate) in Variant::all().flat_map(|v| fates.map(|f| (v, f))) {
-        for (from_client, n) in [true, false].into_iter().flat_map(|d| (1..=10).map(move |n| (d, n))) {
-            run(variant, vec![(from_client, n, fate)]);
-        }
+    for variant in Variant::all() {
+        Misfortunes::single().for_each(|one| drop(run(variant, &one)));
     }
 }
 
@@ -225,22 +215,9 @@ fn a_dead_path_is_given_up_with_the_right_reason() {
     for variant in Variant::all() {
         for passed in 0..6 {
             let mut pair = variant.pair();
-            let mut sent = 0;
-            pair.fortune = Some(Box::new(move |_| {
-                sent += 1;
-                if sent > passed { Fate::Lost } else { Fate::Passes }
-            }));
-            assert!(pair.run(Span::from_secs(600)), "still going: {variant:?}");
-            let why = pair.client_log.failed.expect("a failure");
-            let expected =
-                if pair.client_log.connected > 0 { CloseReason::IdleTimeout } else { CloseReason::HandshakeTimeout };
-            assert_eq!(why, expected, "{variant:?} after {passed}");
+            give_up_after(passed, &mut pair, &format!("{variant:?}"));
         }
     }
-}
-
-fn fates() -> impl Strategy<Value = Fate> {
-    prop_oneof![Just(Fate::Lost), Just(Fate::Twice), (1u64..3000).prop_map(|ms| Fate::Late(Span::from_millis(ms)))]
 }
 
 proptest! {
@@ -249,8 +226,8 @@ proptest! {
     #[test]
     fn several_misfortunes_at_once_are_survived(
         variant in (0usize..48).prop_map(|n| Variant::all().nth(n).unwrap()),
-        events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
+        events in Misfortunes::several(),
     ) {
-        run(variant, events);
+        run(variant, &events);
     }
 }

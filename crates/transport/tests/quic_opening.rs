@@ -3,13 +3,14 @@
 
 mod common;
 
+use common::misfortunes::{Misfortunes, give_up_after};
 use common::{Exchange, Fate, Pair, Seen};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
 use haltere_transport::cc;
 use haltere_transport::quic::{Config, Connection, Form, Session, SpaceId};
-use haltere_transport::{Body, CloseReason, Endpoint, Role};
+use haltere_transport::{Body, Endpoint, Role};
 use proptest::prelude::*;
 
 const DELAY: Span = Span::from_millis(25);
@@ -67,12 +68,7 @@ fn assert_not_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, case
         .flat_map(|(n, s)| {
             let sizes = u64::from(datagram(s).size());
             let validates = datagram(s).packets.iter().any(|p| p.space == SpaceId::Handshake || p.token > 0);
-            let (copies, at) = match fate(s, n) {
-                Fate::Passes => (1, s.at + DELAY),
-                Fate::Twice => (2, s.at + DELAY),
-                Fate::Lost => (0, s.at),
-                Fate::Late(by) => (1, s.at + DELAY + by),
-            };
+            let (copies, at) = fate(s, n).arrivals(s.at + DELAY);
             (0..copies).map(move |_| (at, sizes, validates))
         })
         .collect();
@@ -93,29 +89,21 @@ fn numbered(seen: &[Seen], from_client: bool) -> impl Iterator<Item = (usize, &S
 }
 
 /// Runs with these fates of the n-th datagrams of each direction.
-fn run(variant: Variant, events: Vec<(bool, usize, Fate)>) -> Pair<Connection, Connection> {
+fn run(variant: Variant, events: &Misfortunes) -> Pair<Connection, Connection> {
     let mut pair = variant.pair();
     let case = format!("{variant:?} {events:?}");
-    let fate = move |from_client: bool, n: usize| {
-        events.iter().find(|e| (e.0, e.1) == (from_client, n)).map_or(Fate::Passes, |e| e.2)
-    };
-    let of = fate.clone();
-    let mut sent = [0, 0];
-    pair.fortune = Some(Box::new(move |seen| {
-        sent[usize::from(seen.from_client)] += 1;
-        fate(seen.from_client, sent[usize::from(seen.from_client)])
-    }));
+    events.befall(&mut pair);
     assert!(pair.run(Span::from_secs(300)), "still going: {case}");
     assert_eq!((pair.client_log.failed, pair.server_log.failed), (None, None), "{case}");
     pair.assert_complete();
-    assert_not_amplified(&pair.seen, |s, n| of(s.from_client, n), &case);
+    assert_not_amplified(&pair.seen, |s, n| events.fate(s.from_client, n), &case);
     pair
 }
 
 #[test]
 fn each_variant_takes_its_round_trips_and_says_what_it_should() {
     for variant in Variant::all() {
-        let pair = run(variant, Vec::new());
+        let pair = run(variant, &Misfortunes::default());
         let asked = pair.server_log.streams[0].3.unwrap();
         let one_way = 2 * variant.round_trips() + 1;
         assert_eq!(asked, Time::ZERO + DELAY * one_way, "{variant:?}");
@@ -134,7 +122,8 @@ fn each_variant_takes_its_round_trips_and_says_what_it_should() {
 
 #[test]
 fn tokens_and_numbers_are_as_section_17_2_5_wants_them() {
-    let pair = run(Variant { session: Session::EarlyData, retry: true, unknown_version: false }, Vec::new());
+    let pair =
+        run(Variant { session: Session::EarlyData, retry: true, unknown_version: false }, &Misfortunes::default());
     let first: Vec<_> = pair.seen.iter().filter(|s| s.from_client).flat_map(|s| datagram(s).packets.iter()).collect();
     let token = |space, number| first.iter().find(|p| p.space == space && p.number == number).map(|p| p.token);
     // Initial 0 goes without, Initial 1 with the token of 51 bytes: packet numbers go on.
@@ -145,11 +134,8 @@ fn tokens_and_numbers_are_as_section_17_2_5_wants_them() {
 
 #[test]
 fn every_datagram_of_every_handshake_may_be_lost_doubled_or_late() {
-    let fates = [Fate::Lost, Fate::Twice, Fate::Late(Span::from_millis(30)), Fate::Late(Span::from_secs(2))];
-    for (variant, fate) in Variant::all().flat_map(|v| fates.map(|f| (v, f))) {
-        for (from_client, n) in [true, false].into_iter().flat_map(|d| (1..=10).map(move |n| (d, n))) {
-            run(variant, vec![(from_client, n, fate)]);
-        }
+    for variant in Variant::all() {
+        Misfortunes::single().for_each(|one| drop(run(variant, &one)));
     }
 }
 
@@ -158,23 +144,10 @@ fn a_dead_path_is_given_up_with_the_right_reason() {
     for variant in Variant::all() {
         for passed in 0..6 {
             let mut pair = variant.pair();
-            let mut sent = 0;
-            pair.fortune = Some(Box::new(move |_| {
-                sent += 1;
-                if sent > passed { Fate::Lost } else { Fate::Passes }
-            }));
-            assert!(pair.run(Span::from_secs(600)), "still going: {variant:?}");
-            let why = pair.client_log.failed.expect("a failure");
-            let expected =
-                if pair.client_log.connected > 0 { CloseReason::IdleTimeout } else { CloseReason::HandshakeTimeout };
-            assert_eq!(why, expected, "{variant:?} after {passed}");
+            give_up_after(passed, &mut pair, &format!("{variant:?}"));
             assert!(pair.wakes < 200, "{}", pair.wakes);
         }
     }
-}
-
-fn fates() -> impl Strategy<Value = Fate> {
-    prop_oneof![Just(Fate::Lost), Just(Fate::Twice), (1u64..3000).prop_map(|ms| Fate::Late(Span::from_millis(ms)))]
 }
 
 proptest! {
@@ -183,8 +156,8 @@ proptest! {
     #[test]
     fn several_impairments_at_once_are_survived(
         variant in (0usize..12).prop_map(|n| Variant::all().nth(n).unwrap()),
-        events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
+        events in Misfortunes::several(),
     ) {
-        run(variant, events);
+        run(variant, &events);
     }
 }

@@ -114,7 +114,7 @@ def _packets(found: Difference) -> Table:
 
 
 def _states(found: Difference) -> Table:
-    """What both senders knew at the packet before the one that differs, and at that one."""
+    """The state of both senders at the packet before the one that differs, and at that one."""
     table = show.table(caption="the senders' state", box=box.SIMPLE_HEAD)
     table.add_column("")
     for moment in ("before", "at the packet"):

@@ -130,7 +130,7 @@ def _folder(what: list[str], chosen: Run | None) -> str:
 
 
 FILES = ("run.json", "series.parquet", "series.csv", "schedule.parquet", "schedule.csv", "trace.svg", "trace.pdf")
-"""What a trace consists of, besides the folders `qlog` and `pcap` and a flent file."""
+"""The files of a trace, besides the folders `qlog` and `pcap` and a flent file."""
 
 
 def _clear(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Two periods of measured paths: what is measured of them, as a study and as results, and their figures.
 
-What is counted of paths, and how two periods compare, stands in `haltere.paths`.
+The counts of paths, and the comparison of two periods, stand in `haltere.paths`.
 """
 
 from haltere.evolution.measuring import Measured, Options, measure

@@ -169,7 +169,7 @@ def _curve(
 
 
 def _stated(stated: Sequence[Stated], scale: float = 1.0, only: str = "") -> list[Series]:
-    """What others state of a figure's curves, a series a period; of one period alone if it is given."""
+    """Points of a figure's curves that others state, a series a period; of one period alone if it is given."""
     found: list[Series] = []
     for period in COLOURS:
         dots = [

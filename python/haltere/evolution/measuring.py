@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What is measured of each period.
+    """The choices by which each period is measured.
 
     Attributes:
         traces: m, of which a partial view is made; 0 makes none.

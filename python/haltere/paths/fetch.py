@@ -145,7 +145,7 @@ def _results(request: Any, number: int) -> list[dict[str, Any]]:
 
 
 def _reason(answer: Any) -> str:
-    """What the server, or the connection, says."""
+    """The words of the server, or of the connection."""
     error = answer.get("error") if isinstance(answer, dict) else None
     if isinstance(error, dict):
         return " ".join(str(error[name]) for name in ("status", "title", "detail") if error.get(name))

@@ -26,7 +26,7 @@ COLUMNS: dict[str, Any] = {
     "hop_addr": pl.List(pl.Binary),
     "hop_rtt_us": pl.List(pl.UInt32),
 }
-"""What a partial view needs of a lake's rows."""
+"""The columns of a lake that a partial view needs."""
 
 _ROUTES: dict[str, npt.DTypeLike] = {
     "source": np.uint32,

@@ -26,7 +26,7 @@ from haltere.paths.graph import PartialView, graph_of
 from haltere.paths.label_files import text_in
 
 Weights = Literal["hops", "ms", "us", "none"]
-"""What the weights of a file are: hops, delays there and back in milliseconds or microseconds, or nothing of use."""
+"""The meaning of a file's weights: hops, delays there and back in milliseconds or microseconds, or nothing of use."""
 
 _ENDS = (("a", "b"), ("source", "target"), ("from", "to"), ("node1", "node2"), ("u", "v"))
 _WEIGHTS = ("hops", "delay_us", "weight")
@@ -136,7 +136,7 @@ def _edges(path: Path, text: str, weights: Weights | None) -> _Links:
 
 
 def _attributes(line: str) -> tuple[str, dict[str, str] | None]:
-    """What stands before the attributes of networkx, and those that are weights; None if they cannot be read."""
+    """The text before the attributes of networkx, and those that are weights; None if they cannot be read."""
     text, brace, rest = line.rstrip().partition("{")
     if not brace or not rest.endswith("}"):
         return line, {}

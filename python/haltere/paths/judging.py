@@ -1,4 +1,4 @@
-"""What claims about two periods of measured paths are made of: numbers as evidence reads, and the rule by intervals."""
+"""Parts of claims about two periods of measured paths: numbers as evidence reads, and the rule by intervals."""
 
 from __future__ import annotations
 

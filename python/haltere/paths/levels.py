@@ -83,7 +83,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Labels:
-    """What addresses are called at a level.
+    """The labels of addresses at a level.
 
     Attributes:
         label: the label of each address; None where each is its own.

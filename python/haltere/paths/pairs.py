@@ -20,9 +20,9 @@ from haltere.paths.levels import Labels
 from haltere.stats import Interval
 
 Destination = Literal["address", "prefix", "label"]
-"""What a destination is: the address, its /24 or /48, or its label at the level, such as its AS."""
+"""The kind of a destination: the address, its /24 or /48, or its label at the level, such as its AS."""
 COLUMNS = ("monitor", "src", "dst", "hop_ttl", "hop_addr", "hop_rtt_us")
-"""What is needed of a lake's rows."""
+"""The columns of a lake that are needed."""
 
 _PREFIX = {4: 3, 16: 6}
 

@@ -67,7 +67,7 @@ class OverDraws:
 
     @property
     def variance(self) -> float:
-        """That of the mean as an estimate: of the mean of independent draws, or of each draw where they repeat a lake.
+        """The variance of the estimate: of the mean of independent draws, or of each draw where they repeat a lake.
 
         A half-sample, or a bootstrap sample, differs from its lake as the lake does from what it was drawn from
         (P. J. McCarthy, "Pseudo-replication: half samples", Review of the ISI 37(3), 1969; B. Efron, "Bootstrap

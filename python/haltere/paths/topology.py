@@ -20,7 +20,7 @@ FORMATS = (".csv", ".parquet", ".graphml")
 
 @dataclass(frozen=True)
 class Topology:
-    """What a sample of traces shows of a network, at one level.
+    """A network at one level, as a sample of traces shows it.
 
     Attributes:
         nodes: a row a node, in the order of their labels: `node` (its label), `monitor` (whether traces begin there),
@@ -115,7 +115,8 @@ def estimated(times_seen: pl.Series) -> float:
 def changes(first: Topology, second: Topology, what: str = "links") -> pl.DataFrame:
     """Return the nodes or links of two topologies and what became of them, the surest first.
 
-    What one of the periods does not show may be there unseen. `p` is the probability that all traces that show it would
+    A node or link that one of the periods does not show may be there unseen. `p` is the probability that all traces
+    that show it would
     be of one period, whichever that is, if it were shown as often by both: (N / (N + M))^n + (M / (N + M))^n, of n
     traces that show it where N were read of one period and M of the other (a test conditional on n). Traces of one
     monitor resemble each other, so that true probabilities are larger.

@@ -1,4 +1,4 @@
-"""What came and went between two periods, and how long paths are at a level: from a sample of traces of each."""
+"""Nodes and links that came and went between two periods, and how long paths are: from a sample of traces of each."""
 
 from __future__ import annotations
 

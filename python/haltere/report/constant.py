@@ -1,4 +1,4 @@
-"""What an experiment's scenario holds fixed in all treatments, and where its factors stand, as rows of tables."""
+"""Rows of tables: values that an experiment's scenario holds fixed in all treatments, and where its factors stand."""
 
 from __future__ import annotations
 

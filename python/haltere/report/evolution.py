@@ -233,7 +233,7 @@ _LOOPS = (("repeat", "an address repeated, but no loop of routing"), ("loop", "l
 
 
 def data_rows(found: Evolution) -> list[dict[str, str]]:
-    """What each period holds: traces, classes, monitors, days."""
+    """The contents of each period: traces, classes, monitors, days."""
 
     def row(label: str, value: Callable[[Period], str]) -> dict[str, str]:
         return {"label": label, "first": value(found.first), "second": value(found.second)}

@@ -1,4 +1,4 @@
-"""What stands beside a claim on under what its verdict would be otherwise, as text of the page."""
+"""The text beside a claim that tells under which changes its verdict would be another."""
 
 from __future__ import annotations
 

@@ -124,13 +124,13 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
 
 
 def _when(results: Results) -> dict[str, Otherwise]:
-    """What `haltere when` found for each claim, by the claim's name, if it searched."""
+    """The findings of `haltere when` for each claim, by the claim's name, if it searched."""
     searched = read_when(results.path)
     return {} if searched is None else {one.name: otherwise(one) for one in searched.claims if one.tried}
 
 
 def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
-    """What `haltere why` found for each claim, by the claim's name, if it is of these results."""
+    """The findings of `haltere why` for each claim, by the claim's name, if they are of these results."""
     shown: dict[str, list[Shown]] = {}
     for number, one in enumerate(asked.read(results.path, results.manifest), 1):
         figure = waterfall(one.explanation)

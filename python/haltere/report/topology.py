@@ -93,7 +93,7 @@ def _measured(topology: Mapping[str, Any], factors: Factors) -> str:
 
 
 def _link_lines(link: Mapping[str, Any], factors: Factors) -> list[str]:
-    """What is set on the data direction of a link, in three lines at most."""
+    """The settings of a link's data direction, in three lines at most."""
     down = {**link, **link.get("down", {})}
     words = {"rate": "", "delay": "delay ", "loss": "loss ", "queue": "queue ", "mtu": "MTU "}
     said = {name: f"{word}{level_range(down[name], factors)}" for name, word in words.items() if name in down}

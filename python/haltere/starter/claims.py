@@ -1,4 +1,4 @@
-"""What is claimed about this study's question, as rules that its results confirm, contradict or leave undecided.
+"""Claims about this study's question: rules that its results confirm, contradict or leave undecided.
 
 Write a rule before you look at the results. docs/figures-and-claims.md explains the building blocks.
 """

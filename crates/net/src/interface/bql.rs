@@ -28,7 +28,7 @@ pub(super) struct ByteLimit {
     slack_since: Time,
 }
 
-/// What is remembered of a completion.
+/// The state of the ring at a completion.
 #[derive(Clone, Default, Debug)]
 struct Completion {
     /// Bytes that had entered the ring by then.

@@ -79,7 +79,7 @@ pub struct Interface<B> {
     held: Integrals,
 }
 
-/// What waited in both stages, and what was in each.
+/// Contents over time: of both stages together, without the packet being sent, and of each.
 #[derive(Default)]
 struct Integrals {
     waiting: Integral,
@@ -216,7 +216,7 @@ impl<B: Clone + Send + 'static> Interface<B> {
         self.ready = self.queue.put(packet, now, &mut fates).0;
     }
 
-    /// What waits in both stages, without the packet being sent.
+    /// The backlog of both stages, without the packet being sent.
     fn waiting(&self) -> Backlog {
         let Backlog { packets, bytes } = self.queue.backlog();
         let sent = self.ring.front().map_or((0, 0), |slot| (1, u64::from(slot.len)));

@@ -1,5 +1,5 @@
-//! What the scheduler and the retransmissions of a cellular base station do to packets: they are late, in order, and not
-//! lost.
+//! The scheduler and the retransmissions of a cellular base station: they make packets late, but keep their order and
+//! lose none.
 //!
 //! - Packets travel in transport blocks. One block is sent in each transmission time interval (TTI), and what is in it
 //!   arrives when the interval is over.

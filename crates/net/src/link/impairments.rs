@@ -1,4 +1,4 @@
-//! What happens to packets of a link beyond its queue and its rate.
+//! Impairments of a link beyond its queue and its rate.
 
 use super::LinkConfig;
 use super::cellular::Blocks;

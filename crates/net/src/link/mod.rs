@@ -260,7 +260,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         waiting + self.wire.pipe.len() as u64
     }
 
-    /// What waited from the beginning until `until`. Until then, queues are served as [`Link::poll`] does.
+    /// The contents over time from the beginning until `until`. Until then, queues are served as [`Link::poll`] does.
     pub fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Held {
         let queue = match &mut self.waiting {
             Waiting::DropTail { starts, byte_ns, .. } => {

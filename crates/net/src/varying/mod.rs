@@ -18,7 +18,7 @@ use std::fmt;
 pub struct VaryingError {
     /// Its field, such as `at`.
     pub field: &'static str,
-    /// What is wrong and what would be right.
+    /// The problem, and the value that would be right.
     pub message: String,
 }
 

@@ -21,7 +21,7 @@ pub struct Period {
     pub to: Span,
 }
 
-/// What happens to packets in an outage.
+/// The fate of packets in an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOutage {
@@ -102,7 +102,7 @@ impl Outages {
         }
     }
 
-    /// What happens to packets.
+    /// The fate of packets.
     pub fn packets(&self) -> InOutage {
         self.packets
     }

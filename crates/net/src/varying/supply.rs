@@ -35,7 +35,7 @@ impl Supply {
         Supply { rate, hold, grants: None }
     }
 
-    /// The same, but an idle sender waits for a grant.
+    /// A supply whose idle senders wait for a grant.
     pub(crate) fn with_grants(self, grants: Option<Cellular>) -> Supply {
         Supply { grants, ..self }
     }

@@ -71,7 +71,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Those of DCF (clause 10.3.4.3).
+    /// The parameters of DCF (clause 10.3.4.3).
     pub const fn dcf(phy: &Phy) -> Parameters {
         Parameters { aifsn: 2, cw_min: phy.cw_min, cw_max: phy.cw_max, txop: Span::ZERO }
     }

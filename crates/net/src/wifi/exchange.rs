@@ -15,7 +15,7 @@ enum Air {
     Collision,
 }
 
-/// What a sender puts on the air: a frame, or an aggregate of frames.
+/// A sender's transmission: a frame, or an aggregate of frames.
 struct Frame<B> {
     contender: usize,
     lane: usize,
@@ -47,8 +47,8 @@ fn times<B>(phy: &Phy, lane: &Lane<B>, parts: &[Part<B>], bytes: u64) -> (Span, 
 }
 
 impl<B> Cell<B> {
-    /// What is due at `at`, the time of [`Cell::next_start`]: one frame, a collision, or nothing if the queues have dropped
-    /// all that they had.
+    /// Carries out the transmission due at `at`, the time of [`Cell::next_start`]: one frame or a collision. There is
+    /// none if the queues have dropped all that they had.
     pub(super) fn transmit(&mut self, at: Time) {
         let burst = self.burst.take();
         let (frames, collided) = match burst {
@@ -126,7 +126,7 @@ impl<B> Cell<B> {
         (frames, collided)
     }
 
-    /// What a contender sends, if its queues have anything that fits.
+    /// The frame that a contender sends, if its queues have anything that fits.
     fn collect(&mut self, contender: usize, at: Time, room: Room) -> Option<Frame<B>> {
         let (station, category) = (contender / self.categories, contender % self.categories);
         let lanes = self.senders[station].len();

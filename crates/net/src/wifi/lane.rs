@@ -1,4 +1,4 @@
-//! What waits at a station for one receiver, and what a receiver holds back.
+//! The packets that wait at a station for one receiver, and those that a receiver holds back.
 
 use super::modulation::Modulation;
 use crate::counters::LinkCounters;
@@ -27,8 +27,8 @@ pub(super) struct Queue<B> {
     staged: VecDeque<Part<B>>,
     /// The number of the next packet.
     next: u64,
-    /// What has arrived behind missing frames. The receiver of a block acknowledgement agreement passes frames on in order
-    /// (clause 10.24.7.6).
+    /// Packets that have arrived behind missing frames. The receiver of a block acknowledgement agreement passes frames
+    /// on in order (clause 10.24.7.6).
     held: BTreeMap<u64, Packet<B>>,
 }
 

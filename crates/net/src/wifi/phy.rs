@@ -49,7 +49,7 @@ impl Standard {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Width(pub u32);
 
-/// What can be chosen of a physical layer.
+/// The choices that a physical layer leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Channel {
     /// The physical layer.
@@ -113,7 +113,7 @@ pub struct Phy {
     extension: Span,
     /// Preamble and header of data frames.
     preamble: Span,
-    /// The same of control frames, which are sent so that all stations understand them.
+    /// Preamble and header of control frames, which are sent so that all stations understand them.
     control_preamble: Span,
     data_coding: Coding,
     control_coding: Coding,

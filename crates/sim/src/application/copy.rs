@@ -18,7 +18,7 @@ struct Notes {
     adjusts: VecDeque<u64>,
 }
 
-/// What both ends of a copy share.
+/// The settings and state that both ends of a copy share.
 #[derive(Clone, Debug)]
 pub struct Channel {
     script: Arc<Script>,

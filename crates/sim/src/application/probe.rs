@@ -6,7 +6,7 @@ use haltere_net::{Cx, Metric, Span, Time};
 use haltere_transport::datagram::{Datagram, Protocol};
 use haltere_transport::{CloseReason, Event, StreamId};
 
-/// What carries the requests and answers.
+/// The carrier of requests and answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Carrier {
     /// Datagrams of this protocol.
@@ -24,10 +24,10 @@ pub enum Pace {
     FreeRunning,
 }
 
-/// What a prober is to do.
+/// The work of a prober.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// What carries the requests.
+    /// The carrier of the requests.
     pub carrier: Carrier,
     /// Payload of a request and of its answer, bytes.
     pub payload: u32,
@@ -54,7 +54,7 @@ pub struct Sample {
     pub lost: bool,
 }
 
-/// What a prober has seen.
+/// The observations of a prober.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Probed {
     /// The requests, in the order of sending.

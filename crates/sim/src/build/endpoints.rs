@@ -72,7 +72,8 @@ impl End<'_> {
         }
     }
 
-    /// The same end with a shadow's congestion control. It has the same dice, so that a shadow of itself never parts.
+    /// Controllers like this end's with a shadow's congestion control. They have the same dice, so that a shadow of
+    /// itself never parts.
     fn shadows<C>(&self, stream: &Stream, make: fn(&End<'_>, Algorithm, Stream) -> C) -> Vec<C> {
         let own = |contender: &Contender| {
             let algorithm = contender.algorithm().ok()?;

@@ -63,7 +63,7 @@ impl Run {
     }
 }
 
-/// What all parts of a run are built from.
+/// The materials of which all parts of a run are built.
 struct Site<'a> {
     scenario: &'a Scenario,
     fidelity: Fidelity,

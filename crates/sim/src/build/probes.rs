@@ -13,7 +13,7 @@ use haltere_net::Time;
 use haltere_transport::Role;
 use haltere_transport::datagram::Protocol;
 
-/// What carries the probes over TCP.
+/// The contender that carries probes over TCP.
 const TCP_CONTENDER: &str = "tcp/cubic";
 
 /// Spawns the processes of probe `number`.

@@ -27,12 +27,12 @@ impl Transports for Datagrams {
 #[derive(Clone)]
 #[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks have paths, a log, a past and a worker"))]
 pub(super) struct Kit {
-    /// Whose it is, for the names of random streams, such as `flow 0`.
+    /// The name of its owner, for the names of random streams, such as `flow 0`.
     pub name: String,
     pub contender: Contender,
     pub subject: Subject,
     pub mtu: u32,
-    /// Those whose congestion control runs in the shadow of the sender's.
+    /// Contenders whose congestion control runs in the shadow of the sender's.
     pub shadows: Vec<Contender>,
     pub ack: Option<AckSpec>,
     pub phase: Span,

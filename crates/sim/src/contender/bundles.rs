@@ -26,11 +26,11 @@ pub struct Bundle {
     pub name: &'static str,
     /// The transport it is of.
     pub transport: Transport,
-    /// What it is, in one line.
+    /// A description, in one line.
     pub summary: &'static str,
-    /// What differs from the transport's defaults.
+    /// Its departures from the transport's defaults.
     pub sets: &'static [Part],
-    /// What such a stack did otherwise that no switch says.
+    /// Further departures of such a stack that no switch says.
     pub lacks: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What a contender runs with: the value of every mechanism, also of those that it leaves at their defaults.
+//! The effective parts of a contender: the value of every mechanism, also of those that it leaves at their defaults.
 
 use super::{Contender, Switch, Transport};
 use crate::fidelity::{Fidelity, Subject};
@@ -19,12 +19,12 @@ pub struct Setting {
     pub fixed: Option<&'static str>,
 }
 
-/// What a contender runs with at a fidelity.
+/// The parts and mechanisms of a contender at a fidelity.
 #[derive(Serialize, Clone, PartialEq, Eq, Debug)]
 pub struct Effective {
     /// The transport's name.
     pub transport: &'static str,
-    /// What comes after the `@`; `None` if nothing does.
+    /// The name after the `@`; `None` if there is none.
     pub implementation: Option<String>,
     /// Whether our model runs it. Otherwise a production stack does, whose mechanisms are its own.
     pub model: bool,
@@ -35,7 +35,7 @@ pub struct Effective {
 }
 
 impl Contender {
-    /// What the contender runs with at a fidelity. `auto` remains where the path or the run decides.
+    /// The parts and mechanisms of the contender at a fidelity. `auto` remains where the path or the run decides.
     ///
     /// # Errors
     /// If the contender cannot run there. The error says what would be right.
@@ -110,7 +110,7 @@ impl Contender {
         }
     }
 
-    /// What is set, for a production stack.
+    /// The switches that are set, for a production stack.
     #[cfg(feature = "stacks")]
     fn given(&self) -> Vec<Setting> {
         self.switched().into_iter().map(|(name, value)| Setting { name, value, fixed: None }).collect()

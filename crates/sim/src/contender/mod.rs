@@ -214,7 +214,7 @@ pub struct Row {
     pub values: String,
     /// The default value.
     pub default: String,
-    /// What it does.
+    /// Its effect, in one line.
     pub summary: &'static str,
     /// Where it is specified.
     pub source: &'static str,

@@ -1,4 +1,4 @@
-//! What a contender sets beside the mechanisms of its transport: the handshake, and the implementation that runs it.
+//! Settings of a contender beside the mechanisms of its transport: the handshake, and the implementation that runs it.
 
 use super::Transport;
 use haltere_transport::mechanisms::Value;

@@ -1,4 +1,4 @@
-//! What a rig is told of flows with MQTT: broker and subscriber, and what the clients are to do and when.
+//! Flows with MQTT as a rig is told of them: broker and subscriber, and the work of the clients with its times.
 
 use super::describe::{WayDescription, way};
 use super::{FlowPath, network};
@@ -97,7 +97,7 @@ impl ContenderDescription {
     }
 }
 
-/// What the clients of a flow do in one run. Times in ns, sizes in bytes.
+/// The work of the clients of a flow in one run. Times in ns, sizes in bytes.
 #[derive(Serialize)]
 pub struct MqttClients {
     flow: u32,
@@ -137,8 +137,8 @@ struct PublisherDescription {
     messages: Vec<(u64, u64)>,
 }
 
-/// What the MQTT clients of each flow do in a run; flows without MQTT are left out. Arrivals are drawn from the streams from
-/// which the simulator draws them.
+/// The work of the MQTT clients of each flow in a run; flows without MQTT are left out. Arrivals are drawn from the
+/// streams from which the simulator draws them.
 ///
 /// # Errors
 /// If the network is wrong, or a flow has more than a million messages.

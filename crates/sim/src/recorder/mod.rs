@@ -24,7 +24,7 @@ pub use series::{AllSeries, Series};
 pub use shadows::{Shadow, Shadows};
 use std::path::PathBuf;
 
-/// What a trace records beside its series, most of it in files.
+/// The records of a trace beside its series, most of them in files.
 #[derive(Clone, Default, Debug)]
 pub struct Files {
     /// Folder for a qlog file of each end of each flow.
@@ -53,7 +53,7 @@ impl Files {
 pub struct Recorded {
     /// The series, by component, path and metric.
     pub series: Vec<Series>,
-    /// What each process sent on which path.
+    /// The packets that each process sent on each path.
     pub schedules: Schedules,
     /// Congestion controls in the shadow of others.
     pub shadows: Shadows,

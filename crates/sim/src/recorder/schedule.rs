@@ -20,7 +20,7 @@ pub struct Carried {
     pub again: bool,
 }
 
-/// What each process sent, in the order of sending. Connections with a single path have no schedule.
+/// The packets that each process sent, in the order of sending. Connections with a single path have no schedule.
 #[derive(Clone, Default, Debug)]
 pub struct Schedules {
     by_process: BTreeMap<u32, Vec<Carried>>,
@@ -32,7 +32,7 @@ impl Schedules {
         self.by_process.entry(process).or_default().push(carried);
     }
 
-    /// What a process sent.
+    /// The packets that a process sent.
     pub fn of(&self, process: u32) -> &[Carried] {
         self.by_process.get(&process).map_or(&[], Vec::as_slice)
     }

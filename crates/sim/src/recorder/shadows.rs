@@ -1,4 +1,4 @@
-//! What congestion controllers in the shadow of a flow's asked for.
+//! The requests of congestion controllers in the shadow of a flow's.
 
 use haltere_net::PathId;
 use haltere_net::Time;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A controller of a process: the process, the path, and the number of the shadow, 0 for the controller in command.
 pub type Whose = (u32, PathId, u8);
 
-/// What one controller asked for over time.
+/// The requests of one controller over time.
 #[derive(Clone, Default, Debug)]
 pub struct Shadow {
     /// Its decisions, each with its time. Of several at one instant the last is kept.

@@ -76,7 +76,7 @@ fn responsiveness(sorted: &[f64]) -> Option<f64> {
     (sum > 0.0).then(|| 60.0 * kept.len() as f64 / sum)
 }
 
-/// What was seen of a probe, in the simulator or on real hosts.
+/// The observations of a probe, in the simulator or on real hosts.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Seen {
     /// Its number.

@@ -31,9 +31,9 @@ pub struct PartingResult {
     pub event: EventResult,
     /// Bytes in flight.
     pub bytes_in_flight: u64,
-    /// What both asked for before it.
+    /// The requests of both before it.
     pub before: Both,
-    /// What both asked for after it.
+    /// The requests of both after it.
     pub after: Both,
 }
 
@@ -46,7 +46,7 @@ pub struct Both {
     pub shadow: DecisionResult,
 }
 
-/// What a congestion control asks for.
+/// The requests of a congestion control.
 #[derive(Clone, Debug, Serialize)]
 pub struct DecisionResult {
     /// Congestion window, bytes.

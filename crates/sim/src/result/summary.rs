@@ -23,7 +23,7 @@ pub struct Baseline {
     pub from: Time,
     /// The bytes that each flow had received until then, of its object and on the wire.
     pub bytes: Vec<(u64, u64)>,
-    /// What each link direction had held until then.
+    /// The contents over time of each link direction until then.
     pub held: Vec<Option<Held>>,
 }
 
@@ -77,7 +77,8 @@ impl Run {
         }
     }
 
-    /// What the receiving end of a flow counted. With MQTT, the broker's connections with the publishers are the far end of theirs.
+    /// The counters of the receiving end of a flow. With MQTT, the broker's connections with the publishers are the far
+    /// end of theirs.
     pub(crate) fn receiver(&self, flow: usize) -> Stats {
         let part = &self.flows[flow];
         let heard = part.delivery.as_ref().and_then(|to| Some((self.brokers.get(&to.broker)?, to.port)));

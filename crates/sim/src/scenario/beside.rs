@@ -1,4 +1,4 @@
-//! What probes and loads have in common: their hosts, who of them sends, and when.
+//! The common part of probes and loads: their hosts, which of them sends, and when.
 
 use super::place::{Place, PlaceSpec, Side};
 use super::quantity::Quantity;
@@ -35,7 +35,7 @@ impl Beside {
     }
 }
 
-/// What a table says of it.
+/// The fields of a table that say it.
 pub(super) struct BesideSpec {
     pub place: PlaceSpec,
     pub from: Option<Side>,
@@ -46,7 +46,7 @@ pub(super) struct BesideSpec {
 }
 
 impl BesideSpec {
-    /// What is meant; `what` is `probe` or `load`, and `usual` the host that sends by default.
+    /// The meaning of a table; `what` is `probe` or `load`, and `usual` the host that sends by default.
     pub fn beside(self, path: &str, what: &str, usual: Side, topology: &Topology) -> Result<Beside, ScenarioError> {
         if self.count == Some(0) {
             return Err(error(format!("{path}.count"), format!("0: give at least 1, or leave the {what} out")));

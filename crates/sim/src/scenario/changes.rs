@@ -1,4 +1,4 @@
-//! The same scenario with one thing done differently. Documents are changed, also those over measured paths, and keep the form in
+//! A scenario with one thing done differently. Documents are changed, also those over measured paths, and keep the form in
 //! which they were written.
 
 use super::link::LossSpec;
@@ -108,7 +108,7 @@ fn each_flow(document: &mut Value, mut change: impl FnMut(&mut Table) -> bool) -
 /// Links of a topology.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Those whose queue and losses are varied: the bottleneck and the only link, the links of all paths, and of a graph those with
+    /// The links whose queue and losses are varied: the bottleneck and the only link, the links of all paths, and of a graph those with
     /// losses or the name `bottleneck`; of a graph without such all links, and its cells.
     Varied,
     /// All but those of cells: interfaces are those of all hosts and routers.
@@ -182,7 +182,7 @@ fn queue_times(queue: &Value, factor: f64) -> Option<Value> {
     Some(json!(format!("{before}limit={}{}", new.as_str()?, &rest[limit.len()..])))
 }
 
-/// What takes the place of losses.
+/// The value in the place of losses.
 fn loss(old: &Value, given: &Given) -> Option<Value> {
     let model = LossSpec::deserialize(old).ok().and_then(|loss| loss.model("").ok())?;
     let mean = mean(&model);

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 /// A flow with all defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// What carries it.
+    /// The contender that carries it.
     pub contender: Contender,
     /// Its hosts.
     pub place: Place,
-    /// What it carries.
+    /// Its objects or messages.
     pub task: Task,
     /// The number of the path on which it connects.
     pub first_path: u32,
@@ -32,7 +32,7 @@ pub struct Flow {
     pub ack: Option<AckSpec>,
     /// Moves of the client to another of its addresses.
     pub migrate: Vec<Migrate>,
-    /// What network address translators do to the client's packets.
+    /// Rebindings of the client's packets by network address translators.
     pub rebind: Vec<Rebind>,
     /// The radio of the client's host, with MQTT that of each publisher.
     pub radio: Option<RadioKind>,
@@ -40,7 +40,7 @@ pub struct Flow {
     pub tos: Option<u8>,
 }
 
-/// What a flow carries.
+/// The objects or messages of a flow.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// An object.
@@ -154,7 +154,7 @@ pub struct Migrate {
 pub struct Rebind {
     /// When, from the start of the run.
     pub at: Quantity<Span>,
-    /// What is new (default port).
+    /// The part of the address that is new (default port).
     #[serde(default)]
     pub new: Renewed,
     /// The path whose packets are rebound, by its number in a multipath topology (default: the one that the client opened on, or
@@ -162,7 +162,7 @@ pub struct Rebind {
     pub path: Option<u32>,
 }
 
-/// What a rebinding changes.
+/// The part of an address that a rebinding changes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Renewed {
@@ -317,7 +317,7 @@ impl FlowSpec {
         }
     }
 
-    /// What it carries.
+    /// The objects or messages of the flow.
     fn task(&mut self, path: &str, server: &str, frame: &Frame<'_>) -> Result<Task, ScenarioError> {
         let (app, way, size) = (self.app, self.direction, self.size.map(|q| q.0.0));
         let at = |field: &str| format!("{path}.{field}");

@@ -45,7 +45,7 @@ use topology::{AnyTopology, TopologySpec};
 pub struct ScenarioError {
     /// The path of the field, such as `topology.bottleneck.rate` or `flows[0].contender`.
     pub path: String,
-    /// What was given and what would be right.
+    /// The value as given, and the value that would be right.
     pub message: String,
 }
 
@@ -139,7 +139,7 @@ pub fn schema() -> schemars::Schema {
     schemars::schema_for!(ScenarioSpec)
 }
 
-/// What the tables of a scenario stand in.
+/// The parts of a scenario that give its other tables their meaning.
 struct Frame<'a> {
     topology: &'a Topology,
     duration: Option<Span>,
@@ -267,7 +267,7 @@ impl Scenario {
     }
 }
 
-/// What the tables of a list mean, each by its path.
+/// The meaning of each table of a list, which `parse` finds by the table and its path.
 fn parsed<S, T>(
     specs: Vec<S>,
     name: &str,

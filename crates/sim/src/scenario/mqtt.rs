@@ -41,7 +41,7 @@ pub struct Mqtt {
     pub tls: bool,
     /// Which stream carries a message where the transport has more than one.
     pub streams: Streams,
-    /// What the publishers do.
+    /// The work of the publishers.
     pub publishers: PublisherPlan,
     /// How the subscriber behaves.
     pub receives: ClientConfig,
@@ -378,7 +378,7 @@ impl MqttSpec {
         Ok(broker.to_string())
     }
 
-    /// What each publisher publishes.
+    /// The messages of each publisher.
     fn traffic(&self, path: &str) -> Result<Traffic, ScenarioError> {
         let at = |field: &str| format!("{path}.{field}");
         let least = MARK as u64;

@@ -71,7 +71,7 @@ impl Side {
     }
 }
 
-/// What a table says of the two hosts.
+/// The fields of a table that say which the two hosts are.
 pub(super) struct PlaceSpec {
     pub pair: Option<u32>,
     pub server: Option<String>,

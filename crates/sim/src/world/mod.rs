@@ -397,8 +397,8 @@ impl World {
     pub fn entries(&self) -> impl Iterator<Item = (&AnyElement<Body>, Entry)> {
         self.tables.entries().iter().map(|&(element, port)| (&self.elements[element as usize], port))
     }
-    /// What each link direction of the topology held from the beginning until now. The run goes on as if this had not been
-    /// asked.
+    /// The contents over time of each link direction of the topology, from the beginning until now. The run goes on as
+    /// if this had not been asked.
     pub fn held(&mut self) -> Vec<Option<Held>> {
         let (now, recorder, elements) = (self.now, &mut self.recorder, &mut self.elements);
         let entries = self.tables.entries().iter();

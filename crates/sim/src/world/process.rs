@@ -18,7 +18,7 @@ pub struct ProcessId(pub u32);
 pub struct Spawn {
     /// Where it runs.
     pub node: NodeId,
-    /// What it does.
+    /// Its application.
     pub application: Box<dyn Application>,
     /// Makes its transports.
     pub transports: Box<dyn Transports>,
@@ -36,7 +36,7 @@ pub struct Spawn {
     pub paths: Vec<(Address, Address)>,
     /// Whether each path is in reserve, the first included; a path beyond the list is not.
     pub backups: Vec<bool>,
-    /// What happens to its addresses, in the order of time.
+    /// The changes of its addresses, in the order of time.
     pub moves: Vec<Move>,
     /// The radio of its devices, if it is asked for what they do.
     pub radio: Option<RadioModel>,
@@ -241,7 +241,7 @@ impl Process {
         self.application.is_over()
     }
 
-    /// What its application reports.
+    /// The report of its application.
     pub fn report(&self) -> Report {
         self.application.report()
     }
@@ -251,17 +251,17 @@ impl Process {
         self.application.received()
     }
 
-    /// What its connections counted together.
+    /// The counters of all its connections together.
     pub fn stats(&self) -> Stats {
         self.table.stats()
     }
 
-    /// What its connections to a port counted together.
+    /// The counters of its connections to a port together.
     pub fn stats_at(&self, port: Port) -> Stats {
         self.table.stats_at(port)
     }
 
-    /// What the radios of its devices have done up to a time, if it has any.
+    /// The usage of its devices' radios up to a time, if it has any.
     pub fn radio(&self, until: Time) -> Option<Usage> {
         self.table.radios.as_ref().map(|radios| radios.usage(until))
     }

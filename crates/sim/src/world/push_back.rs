@@ -1,4 +1,5 @@
-//! What the network interfaces of nodes tell the sockets above them: how much they hold of each, and what they refuse.
+//! Reports of the nodes' network interfaces to the sockets above them: how much they hold of each, and which packets
+//! they refuse.
 //!
 //! Only interfaces that credit do (see [`haltere_net::element`]). A socket is charged for each packet that it offers to an
 //! interface of its own node, and credited when the packet was sent or dropped there. What it does about that is its

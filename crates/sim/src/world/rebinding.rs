@@ -13,7 +13,7 @@ use haltere_net::{Address, ConnectionId, FlowKey, Packet, PathId, Time};
 use haltere_transport::path::AddressChange;
 use haltere_transport::{Body, reset};
 
-/// What happens to the client's addresses in a run.
+/// A change of the client's addresses in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// A NAT gives its packets on a path another port, or address. Without a path it is the one that it uses, or opened on.
@@ -27,7 +27,7 @@ pub enum Change {
 pub struct Move {
     /// When.
     pub at: Time,
-    /// What.
+    /// The change.
     pub change: Change,
 }
 

@@ -4,7 +4,7 @@ use super::tables::{Hop, Port};
 use haltere_net::{ConnectionId, FlowKey, PathId};
 use haltere_transport::Endpoint;
 
-/// What the packets of a path of a connection are sent with.
+/// The route and the addresses of the packets on one path of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SocketPath {
     pub route: u32,
@@ -26,7 +26,7 @@ pub(super) struct Socket {
     pub opened_on: PathId,
     /// Bytes of it in interfaces of its node that credit.
     pub below: u64,
-    /// The same by path, once it has had several.
+    /// Bytes of each path in such interfaces, once it has had several paths.
     below_paths: Vec<u64>,
     /// Whether it waits for these to become fewer, and is not asked for packets.
     pub blocked: bool,
@@ -104,7 +104,7 @@ impl Socket {
         (path, held)
     }
 
-    /// What interfaces hold of a path; `None` as long as there was one path only.
+    /// Bytes of a path in interfaces; `None` as long as there was one path only.
     fn below_path(&mut self, path: PathId) -> Option<&mut u64> {
         let at = usize::from(path.0);
         if !self.below_paths.is_empty() && self.below_paths.len() <= at {

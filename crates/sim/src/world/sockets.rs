@@ -27,7 +27,7 @@ pub trait Transports: Send {
 pub(super) struct SocketTable {
     sockets: Vec<Option<Socket>>,
     free: Vec<u32>,
-    /// Those that may have something to say or to send.
+    /// Sockets that may have an event or a packet.
     active: Vec<u32>,
     /// The one that sent last: it goes on until it has nothing more, then those after it have their turn.
     turn: u32,
@@ -38,7 +38,7 @@ pub(super) struct SocketTable {
     /// The number of the first connection that it opens, if that was fixed beforehand.
     pub first: Option<ConnectionId>,
     made: u32,
-    /// What released sockets had counted, by the port of their connection.
+    /// The counters of released sockets, by the port of their connection.
     released: BTreeMap<Port, Stats>,
     /// The radios of the process's devices, if it is asked for what they do.
     pub radios: Option<Box<Radios>>,
@@ -218,13 +218,13 @@ impl SocketTable {
         Some(socket.connection)
     }
 
-    /// What all its sockets counted, those of the past too.
+    /// The counters of all its sockets, released ones included.
     pub fn stats(&self) -> Stats {
         let released = self.released.values().cloned().fold(Stats::default(), Stats::and);
         self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(released, Stats::and)
     }
 
-    /// The same for connections to a port.
+    /// The counters of its sockets for connections to a port, released ones included.
     pub fn stats_at(&self, port: Port) -> Stats {
         let released = self.released.get(&port).cloned().unwrap_or_default();
         let those = self.sockets.iter().flatten().filter(|s| s.port == port);

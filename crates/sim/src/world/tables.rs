@@ -1,4 +1,4 @@
-//! What the nodes of a network share: addresses, routes, who listens where, and which connection is whose.
+//! The tables that the nodes of a network share: addresses, routes, listeners, and the ends of connections.
 
 use super::rebinding::{Rebinding, fresh_address};
 use haltere_net::element::Port as Entry;
@@ -8,7 +8,8 @@ use haltere_transport::Role;
 use haltere_transport::path::AddressChange;
 use std::collections::BTreeMap;
 
-/// What a process listens on at its node. Wider than IP's ports, so that each of a run's flows can have a server of its own.
+/// The port at which a process listens at its node. Wider than IP's ports, so that each of a run's flows can have a
+/// server of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Port(pub u32);
 
@@ -79,7 +80,7 @@ struct Connection {
 pub(super) struct Tables {
     topology: Topology,
     router: Router,
-    /// What each link direction of the topology is an entry to.
+    /// The element and the port that each link direction of the topology enters.
     entries: Vec<(u32, Entry)>,
     routes: Vec<Route>,
     known: BTreeMap<(Address, Address), Option<(u32, Hop)>>,
@@ -107,7 +108,7 @@ impl Tables {
         &self.topology
     }
 
-    /// What each link direction of the topology is an entry to.
+    /// The element and the port that each link direction of the topology enters.
     pub fn entries(&self) -> &[(u32, Entry)] {
         &self.entries
     }
@@ -171,7 +172,7 @@ impl Tables {
         self.connections[connection.0 as usize] = Some(opened);
     }
 
-    /// Whose a packet of a connection is that arrived at a node.
+    /// The end to which a connection's packet belongs that arrived at a node.
     #[inline]
     pub fn end(&self, connection: ConnectionId, at: NodeId) -> ConnectionEnd {
         match &self.connections[connection.0 as usize] {

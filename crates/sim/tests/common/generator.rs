@@ -4,7 +4,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_transport::cc::{Algorithm, Startup};
 use serde_json::{Map, Value, json};
 
-/// What is known about a scenario before it is run.
+/// The outcome of a scenario that is known before it is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Hope {
     /// It must end well.

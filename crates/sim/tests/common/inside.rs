@@ -27,7 +27,7 @@ pub fn look(given: &Value, links: &[&str]) -> Traced {
     look_at(Fidelity::Model, given, links)
 }
 
-/// The same at a fidelity.
+/// Runs a scenario at a fidelity with all records.
 pub fn look_at(fidelity: Fidelity, given: &Value, links: &[&str]) -> Traced {
     let folder = tempfile::tempdir().unwrap();
     let pcap = Pcap { folder: folder.path().to_path_buf(), links: links.iter().map(ToString::to_string).collect() };

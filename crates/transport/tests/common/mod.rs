@@ -5,6 +5,7 @@
 //! congestion control alone.
 #![allow(dead_code)]
 
+pub mod misfortunes;
 pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
@@ -84,6 +85,18 @@ pub enum Fate {
     Twice,
     /// It arrives this much later, and others overtake it.
     Late(Span),
+}
+
+impl Fate {
+    /// How many copies arrive, and when, of a packet that would arrive at `due`.
+    pub fn arrivals(self, due: Time) -> (usize, Time) {
+        match self {
+            Fate::Passes => (1, due),
+            Fate::Twice => (2, due),
+            Fate::Lost => (0, due),
+            Fate::Late(by) => (1, due + by),
+        }
+    }
 }
 
 /// Decides the fate of each packet that is sent.

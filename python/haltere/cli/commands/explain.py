@@ -20,7 +20,7 @@ Second = Annotated[str, typer.Argument(help="The contender to arrive at, such as
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is explained, from how many orders, and where the answer is written."""
+    """The metric that is explained, the number of orders, and the file of the answer."""
 
     metric: Annotated[
         str,

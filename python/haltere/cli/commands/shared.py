@@ -1,4 +1,4 @@
-"""What several commands take, and the panels that help lists them in."""
+"""Options of several commands, and the panels that help lists them in."""
 
 from __future__ import annotations
 

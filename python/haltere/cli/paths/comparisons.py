@@ -15,7 +15,7 @@ from haltere.cli.paths import options
 
 @dataclass(frozen=True)
 class Compared:
-    """What is compared of two lakes, and where the report goes."""
+    """The choices of a comparison of two lakes, and the folder of its report."""
 
     out: Annotated[Path, typer.Option("--out", help="Folder of the report and its figures.")] = Path("comparison")
     mmdb: options.Mmdb = None
@@ -69,7 +69,7 @@ def compare(first: options.FirstLake, second: options.SecondLake, wanted: Compar
 
 @dataclass(frozen=True)
 class Changed:
-    """What a path and a destination are, of which traces, and where the pairs go."""
+    """The meaning of a path and of a destination, the traces, and the file of the pairs."""
 
     nodes: options.Nodes = field(default_factory=options.Nodes)
     destination: Annotated[

@@ -67,7 +67,7 @@ def routes(
 
 @dataclass(frozen=True)
 class Seen:
-    """What is listed, and of which traces."""
+    """The things to list, and the traces that show them."""
 
     of: Annotated[Literal["links", "nodes"], typer.Option(help="What is listed.")] = "links"
     against: Annotated[
@@ -87,8 +87,8 @@ class Seen:
 def topology(lake: options.LakePath, wanted: Seen) -> None:
     """List the links or nodes that a lake's clean traces show, or which came and went between two lakes.
 
-    What was not seen may be there: each change has the probability that it is chance, and each lake an estimate of how
-    many there are in all.
+    Nodes and links that were not seen may be there: each change has the probability that it is chance, and each lake an
+    estimate of how many there are in all.
 
     `haltere paths topology lake/2006 --against lake/2011 --out changed.parquet`
 

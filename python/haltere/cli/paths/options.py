@@ -55,7 +55,7 @@ Out = Annotated[
 
 @dataclass(frozen=True)
 class Nodes:
-    """What a node is, and the files that say so."""
+    """The meaning of a node, and the files that give it."""
 
     level: Annotated[
         Literal["address", "prefix", "router", "as", "ixp"],

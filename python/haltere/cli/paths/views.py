@@ -1,4 +1,4 @@
-"""What the commands on graphs share: the graphs of a lake's traces at a level, or that of somebody else's file."""
+"""The graphs that commands share: of a lake's traces at a level, or of somebody else's file."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ pub struct Round {
     pub last: bool,
 }
 
-/// What a source has sent.
+/// The counters of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sourced {
     /// Packets.

@@ -29,7 +29,7 @@ struct BridgeEnd {
 pub struct BrokerProcess {
     broker: Broker,
     framings: BTreeMap<Port, (Framing, Streams)>,
-    /// Those of all flows: a broker may have messages of any over its bridges.
+    /// The ledgers of all flows: a broker may have messages of any over its bridges.
     ledgers: Arc<BTreeMap<u32, Ledger>>,
     by_socket: BTreeMap<SocketId, Connection>,
     wires: BTreeMap<Connection, Wire>,
@@ -80,7 +80,7 @@ impl BrokerProcess {
         self.bridges.push(BridgeEnd { bridge, device });
     }
 
-    /// What becomes of the messages of flows is told to these, by the numbers of the flows.
+    /// Reports the fates of messages to these ledgers, by the numbers of the flows.
     pub fn with_ledgers(self, ledgers: Arc<BTreeMap<u32, Ledger>>) -> BrokerProcess {
         BrokerProcess { ledgers, ..self }
     }

@@ -77,8 +77,8 @@ impl Device {
         }
     }
 
-    /// What has happened to the client. If it has ended its connection, it does not wait for the transport's own end: that
-    /// may never come on a path that is dead.
+    /// The next event of the client. If the client has ended its connection, it does not wait for the transport's own
+    /// end: that may never come on a path that is dead.
     pub fn news(&mut self, now: Time) -> Option<News> {
         let news = self.client.poll_event();
         if matches!(news, Some(News::Closed(_))) {

@@ -57,7 +57,7 @@ impl Mark {
     }
 }
 
-/// What became of a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     published: Time,
@@ -66,7 +66,7 @@ struct Fate {
     dropped: bool,
 }
 
-/// What became of the messages of a flow so far.
+/// The fates of the messages of a flow so far.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Messages {
     /// When the first CONNACK came, the first and the last delivery, bytes of payload, and why it failed, if it did. It is
@@ -193,7 +193,7 @@ impl Ledger {
         self.book().seen.fetch.received
     }
 
-    /// What became of all messages so far. Each delivery is copied.
+    /// The fates of all messages so far. Each delivery is copied.
     fn seen(&self) -> Messages {
         self.book().seen.clone()
     }

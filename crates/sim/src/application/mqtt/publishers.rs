@@ -14,7 +14,7 @@ use haltere_transport::{CloseReason, Event};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What publishers are to do.
+/// The work of a flow's publishers.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The number of their flow.
@@ -23,7 +23,7 @@ pub struct Plan {
     pub publishers: u32,
     /// The largest random delay of each one's start.
     pub spread: Span,
-    /// What each publishes.
+    /// The messages of each.
     pub traffic: Traffic,
     /// Whether all share a connection.
     pub shared: bool,
@@ -35,7 +35,7 @@ pub struct Plan {
     pub sleep: bool,
     /// How long after a loss it connects again.
     pub reconnect: Span,
-    /// What their clients have in common; the identifier is each one's own.
+    /// The configuration of their clients, but for the identifier, which is each one's own.
     pub client: ClientConfig,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn topics_of(flow: u32) -> String {
     format!("flow/{flow}")
 }
 
-/// What one publisher says.
+/// One publisher's part in a client.
 #[derive(Debug)]
 struct Voice {
     number: u32,

@@ -29,7 +29,7 @@ impl Subscriber {
         format!("{}/subscriber", topics_of(flow))
     }
 
-    /// What it subscribes to, with the highest QoS that it wants.
+    /// Its subscription, with the highest QoS that it wants.
     pub fn subscription(flow: u32, qos: QoS) -> Subscription {
         Subscription::new(&format!("{}/#", topics_of(flow)), qos)
     }

@@ -20,7 +20,7 @@ pub enum Arrivals {
     Trace(Arc<Vec<(Span, u64)>>),
 }
 
-/// What a publisher is to publish.
+/// The messages of a publisher.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// When messages come.

@@ -9,7 +9,7 @@ use haltere_transport::{Role, StreamId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What the ends of connections with the same contender share.
+/// The framing that the ends of connections with one contender share.
 #[derive(Clone, Debug)]
 pub struct Framing {
     /// The flights of TLS over TCP; none over QUIC and without TLS.
@@ -31,7 +31,7 @@ pub(super) struct Wire {
     ready: bool,
     /// How many streams this end has opened.
     opened: u32,
-    /// What waits for the handshake, or for a stream.
+    /// Output that waits for the handshake, or for a stream.
     waiting: VecDeque<Output>,
 }
 

@@ -35,8 +35,8 @@ pub(super) struct Identity<'a> {
 
 /// The file of one end.
 ///
-/// What a component reports while a packet is made is written after that packet's event. What it reports while a packet
-/// is processed is written after the event of that packet. `pending` holds these lines until then.
+/// Reports of a component while a packet is made are written after that packet's event. Reports while a packet is
+/// processed are written after the event of that packet. `pending` holds these lines until then.
 pub(super) struct Vantage {
     file: Spool,
     started: bool,

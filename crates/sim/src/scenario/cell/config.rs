@@ -220,7 +220,7 @@ impl CellSpec {
         config.stations.iter().enumerate().map(station).collect()
     }
 
-    /// What all stations have in one direction.
+    /// The links of all stations in one direction.
     fn direction(&self, path: &str, way: &str, own: &Option<CellDirection>) -> Result<LinkConfig, ScenarioError> {
         let mtu = self.mtu.map_or(1500, |q| q.0.0 as u32);
         let mut config = LinkConfig { mtu, ..LinkConfig::default() };

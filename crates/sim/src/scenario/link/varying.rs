@@ -85,7 +85,7 @@ pub struct OutageSpec(pub OutageTable);
 pub struct OutageTable {
     /// When the link is out, in order.
     pub periods: Vec<OutagePeriod>,
-    /// What happens to packets (default drop).
+    /// The fate of packets in an outage (default drop).
     #[serde(default)]
     pub packets: PacketsInOutage,
     /// The period with which the outages repeat (default: never).
@@ -102,7 +102,7 @@ pub struct OutagePeriod {
     pub to: Quantity<Span>,
 }
 
-/// What happens to packets in an outage.
+/// The fate of packets in an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketsInOutage {

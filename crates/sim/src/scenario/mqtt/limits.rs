@@ -14,7 +14,7 @@ const MOST_MESSAGES: u64 = 20_000_000;
 /// The most messages of a burst.
 const MOST_IN_BURST: u32 = 100_000;
 
-/// What the flows up to one have together.
+/// The totals of the flows up to one.
 #[derive(Default)]
 pub(in crate::scenario) struct Totals {
     flows: usize,
