@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import entry_of
 from haltere.adhoc.conditions import Conditions
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, InputError, as_written
 from haltere.executor import Executor, Outcome, Task
 from haltere.explanation.mixtures import Space
 from haltere.fidelity import Fidelity
@@ -61,7 +61,7 @@ def measure_named(name: str) -> Measure:
         InputError: if there is none of this name.
     """
     if name not in MEASURES:
-        raise InputError("is not a metric", field="--metric", given=as_written(name), right=", ".join(MEASURES))
+        raise ArgumentError("is not a metric", field="metric", given=as_written(name), right=", ".join(MEASURES))
     return MEASURES[name]
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, as_written
 from haltere.fidelity.real import Linux, Testbed
 from haltere.fidelity.simulated import Model, Stack
 from haltere.fidelity.venue import Description, Venue
@@ -55,7 +55,7 @@ def named(name: str) -> Venue:
         InputError: if there is none.
     """
     if name not in _VENUES:
-        raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
+        raise ArgumentError("is not a fidelity", field="fidelity", given=as_written(name), right=", ".join(NAMES))
     return _VENUES[name]
 
 
