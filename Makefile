@@ -68,11 +68,10 @@ demo: build
 demo-paths: build
 	$(BIN)/haltere paths ingest $(FIXTURE)/2006 --source ark --out $(DEMO_PATHS)/2006
 	$(BIN)/haltere paths ingest $(FIXTURE)/2011 --source ark --out $(DEMO_PATHS)/2011
-	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 --mmdb $(FIXTURE)/cities.mmdb \
-		--traces 500 --resample half --sources 5 --destinations 100 \
-		--out $(DEMO_PATHS)/comparison
-	$(BIN)/haltere paths links $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
-	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) \
+	$(BIN)/haltere run internet-paths --out $(DEMO_PATHS)/internet-paths
+	$(BIN)/haltere report $(DEMO_PATHS)/internet-paths
+	$(BIN)/haltere paths topology $(DEMO_PATHS)/2006 --against $(DEMO_PATHS)/2011 --out $(DEMO_PATHS)/links.csv
+	$(BIN)/haltere paths compare $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) --study internet-paths \
 		--traces 500 --resample half --sources 5 --destinations 100 --out $(DEMO_PATHS)/ases
 	$(BIN)/haltere paths changed $(DEMO_PATHS)/2006 $(DEMO_PATHS)/2011 $(DEMO_AS) --destination prefix \
 		--out $(DEMO_PATHS)/ases/pairs.csv

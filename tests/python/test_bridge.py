@@ -16,9 +16,10 @@ import lakes
 from conftest import ROOT, Haltere
 from haltere import Scenario, Study, core, run
 from haltere.errors import InputError
-from haltere.paths import published, summary
+from haltere.paths import summary
 from haltere.paths.summary import MeasuredPath, Summary
 from haltere.scenario.measured import STREAM
+from internet import published
 
 SCENARIO = """
 [topology]

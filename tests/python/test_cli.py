@@ -9,13 +9,31 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from conftest import Haltere
 from haltere import Study, cli, core
 from haltere.cli import app as app_module
+from haltere.cli import moved
 
-COMMANDS = ("compare", "link", "run", "report", "trace", "bench", "algorithms", "queues", "schema")
+COMMANDS = (
+    "compare",
+    "link",
+    "run",
+    "report",
+    "trace",
+    "shadow",
+    "first-difference",
+    "explain",
+    "map",
+    "why",
+    "when",
+    "bench",
+    "algorithms",
+    "queues",
+    "schema",
+)
 
 
 def test_help_teaches_the_words_and_lists_every_command(haltere: Haltere) -> None:
@@ -41,6 +59,19 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", moved.MOVED)
+def test_former_spellings_are_refused_with_the_new_one(words: tuple[str, str], haltere: Haltere) -> None:
+    done = haltere(words[0], "x", f"{words[1]}=y") if words[1].startswith("--") else haltere(*words, "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    now = moved.MOVED[words]
+    assert f"right: {now}" in done.stderr
+    known = typer.main.get_command(app_module.app)
+    for word in now.split()[1:]:
+        if not hasattr(known, "commands"):
+            break
+        known = known.commands[word]
 
 
 def test_version(haltere: Haltere) -> None:
@@ -110,8 +141,11 @@ def test_schemas_are_json_schemas(haltere: Haltere) -> None:
     study = json.loads(haltere("schema", "study").stdout)
     assert {"study", "experiments", "variants", "when", "why"} == set(study["properties"])
     assert set(study["$defs"]["Header"]["required"]) == {"name", "seed", "replications"}
+    figures = json.loads(haltere("schema", "figures").stdout)
+    assert {"style", "factors", "columns", "lines", "overviews", "timelines"} <= set(figures["properties"])
+    assert set(figures["$defs"]["Lines"]["required"]) == {"name", "experiment", "metric", "x"}
     refused = haltere("schema", "poem")
-    assert (refused.returncode, "right: scenario or study" in refused.stderr) == (2, True)
+    assert (refused.returncode, "right: scenario, study or figures" in refused.stderr) == (2, True)
 
 
 SCENARIO = """

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mmdb_writer
@@ -17,22 +18,24 @@ import pytest
 from scipy import stats as reference
 
 import lakes
-from conftest import Haltere
-from haltere.claims import Outcome
+from conftest import ROOT, Haltere
+from haltere.claims import Outcome, load
 from haltere.claims.comparison import MissingDataError
+from haltere.evolution import Options, measure
+from haltere.evolution.figures import every, figures
+from haltere.evolution.study import figures_of
 from haltere.figures.on_screen import svgs
 from haltere.figures.parts import Axis, Dot, Figure, Line, Panel, Series
 from haltere.figures.world import Track, great_circle, land, window, world_map
-from haltere.paths import claims
-from haltere.paths.claims import Evolution
-from haltere.paths.evolution import Options, measure
-from haltere.paths.figures import figures
 from haltere.paths.lake import Lake
-from haltere.paths.periods import Period, compare
+from haltere.paths.periods import Evolution, Period, compare
 from haltere.paths.routes import CORRELATIONS, by_draw, change, estimate, spearman_of
 from haltere.paths.tallies import Tallies
 from haltere.report.evolution import as_data, cautions, findings
 from haltere.stats import difference
+
+STUDY = ROOT / "studies" / "internet-paths"
+claims = SimpleNamespace(**{one.name: one for one in load(STUDY / "claims.py")[0]})
 
 
 def routes(
@@ -199,7 +202,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def command(two: Path, *options: str) -> tuple[str, ...]:
     """The command that compares them, small."""
     sizes = ("--traces", "300", "--sources", "3", "--destinations", "40", "--k", "4", "--draws", "3")
-    return ("paths", "compare", str(two / "2006"), str(two / "2011"), *sizes, *options)
+    return ("paths", "compare", str(two / "2006"), str(two / "2011"), "--study", "internet-paths", *sizes, *options)
 
 
 def test_compare_writes_a_report_that_stands_alone(two: Path, haltere: Haltere) -> None:
@@ -223,9 +226,12 @@ def test_compare_writes_a_report_that_stands_alone(two: Path, haltere: Haltere) 
         assert {how: found["turnover"][what][how] for how in counts} == counts
         assert f"{what}: {counts['stayed']:,} stayed" in done.stdout
     assert "Nodes and links that came and went" in page
+    written = {name: (two / "out" / name).read_bytes() for name in ("report.html", "comparison.json", "verdicts.md")}
+    assert haltere("report", str(two / "out")).returncode == 0
+    assert written == {name: (two / "out" / name).read_bytes() for name in written}
     options = Options(300, sources=3, destinations=40, k=4, draws=3, mmdb=two / "places.mmdb", threads=1)
     again = measure(Lake(two / "2006"), Lake(two / "2011"), options, on_progress=lambda *_: None).evolution
-    assert json.loads(json.dumps(as_data(again, findings(again)))) == found
+    assert json.loads(json.dumps(as_data(again, findings(again, STUDY)))) == found
 
 
 def test_compare_keeps_regions_and_says_which_there_are(two: Path, tmp_path: Path, haltere: Haltere) -> None:
@@ -358,11 +364,65 @@ def rings(figure: Figure) -> list[tuple[tuple[float, float], str]]:
 
 def test_what_the_paper_states_stands_beside_the_users_curves() -> None:
     both = evolution(period("2006", table=routes()), period("2011", table=routes(seed=1)))
-    made = {plot.name: plot for plot in figures(both)[0]}
+    made = {plot.name: plot for plot in figures(both, figures_of(STUDY))[0]}
     delays = rings(made["delay"])
     stated = [(122, 0.5, "first"), (352, 0.95, "first"), (168, 0.5, "second"), (512, 0.95, "second")]
     assert delays == [((1000.0 * ms, share), colour) for ms, share, colour in stated]  # these delays are shown in µs
     assert made["delay"].panels[0].x.high >= 512_000
     assert rings(made["k-hops-each-first"]) == [((14, 0.5), "first")]
     assert svgs(made["delay"])[0].count('class="ring"') == 4
-    assert "the paper: 0.88" in made["delay-length-second"].title
+    assert "stated: 0.88" in made["delay-length-second"].title
+
+
+def test_two_lakes_are_compared_without_a_study(two: Path, tmp_path: Path, haltere: Haltere) -> None:
+    line = [word for word in command(two, "--level", "prefix") if word not in ("--study", "internet-paths")]
+    done = haltere(*line)
+    assert done.returncode == 0, done.stderr
+    assert "Claims" not in done.stdout
+    page = (tmp_path / "comparison" / "report.html").read_text()
+    assert "Cardozo" not in page and "Did end-to-end paths get" in page and 'id="claims"' not in page
+    assert {plot for plot in ("hops", "k-delay", "k-hops-each-second") if f'id="figure-{plot}"' not in page} == set()
+    before = (tmp_path / "comparison" / "comparison.json").read_bytes()
+    assert haltere("report", "comparison").returncode == 0
+    assert (tmp_path / "comparison" / "comparison.json").read_bytes() == before
+    assert json.loads(before)["at_level"] is not None
+
+
+def test_every_figure_is_drawn_of_any_two_periods() -> None:
+    both = evolution(period("a", table=routes()), period("b", table=routes(seed=1)))
+    made, missing = figures(both, every())
+    assert missing == []
+    assert not any(rings(plot) or "stated" in plot.title for plot in made)
+
+
+def test_the_share_of_paths_that_are_more_dispersed_is_found() -> None:
+    def shifted(share: float, seed: int) -> Period:
+        table = routes(seed=seed, pairs=400)
+        moved = np.random.default_rng(seed).random(table.height) < share
+        spread = pl.when(pl.Series(moved)).then(pl.col("dispersion") + 3).otherwise(pl.col("dispersion"))
+        return period("x", table=table.with_columns(dispersion=spread))
+
+    def outcome(share: float) -> Outcome:
+        return claims.more_dispersed.verdict(evolution(shifted(0, 1), shifted(share, 2))).outcome
+
+    assert [outcome(share) for share in (0.1, 0, 0.4)] == [
+        Outcome.CONFIRMED,
+        Outcome.CONTRADICTED,
+        Outcome.CONTRADICTED,
+    ]
+
+
+def test_the_delay_of_long_paths_is_flat_or_not() -> None:
+    def long(slope: float) -> Period:
+        hops = pl.col("hops") + 7
+        delay = 3000 * hops.clip(upper_bound=20) + slope * 3000 * (hops - 20).clip(lower_bound=0)
+        noise = pl.Series(np.random.default_rng(3).normal(0, 500, 4 * 60 * 3))
+        return period("x", table=routes().with_columns(hops=hops, delay_us=(delay + noise).cast(pl.Int64)))
+
+    def outcome(first: float, second: float) -> Outcome:
+        return claims.flat_beyond_20_hops.verdict(evolution(long(first), long(second))).outcome
+
+    assert outcome(0, 0.05) is Outcome.CONFIRMED
+    assert outcome(0, 1) is Outcome.CONTRADICTED
+    short = evolution(period("a", table=routes().filter(pl.col("hops") < 20)), period("b", table=routes()))
+    assert "more than 20 hops" in claims.flat_beyond_20_hops.verdict(short).reason

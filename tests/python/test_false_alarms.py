@@ -15,11 +15,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
-from haltere.claims import Outcome, ahead, all_of, exceeds, not_ahead, standings
+from conftest import ROOT
+from haltere.claims import Outcome, ahead, all_of, exceeds, load, not_ahead, standings
 from haltere.claims.comparison import Comparison
 from haltere.metrics import METRICS
 from haltere.metrics.tables import from_scale
-from haltere.paths.periods import Period
+from haltere.paths.periods import Evolution, Period
 from haltere.paths.periods import compare as change_of
 from haltere.paths.tallies import Tallies
 from haltere.stats import Interval, leads, mean, paired, replications_needed, sign_flip
@@ -262,3 +263,70 @@ def test_periods_of_equal_paths_seldom_differ() -> None:
         assert found.slower.high is not None
         alarms["slower"] = alarms.get("slower", 0) + (not found.slower.low <= 0.5 <= found.slower.high)
     assert max(alarms.values()) <= 30, alarms
+
+
+def routes(
+    generator: np.random.Generator, *, moved: float = 0.0, slope: float = 0.25, paths: float = 240
+) -> pl.DataFrame:
+    """Paths of five draws, each of which differs a little from the others.
+
+    Args:
+        generator: the dice.
+        moved: the share of paths that are more dispersed.
+        slope: what a hop beyond the 20th adds to the delay, in what one before it adds.
+        paths: how many in a draw.
+    """
+    tables = []
+    for draw in range(5):
+        hops = generator.integers(8, 32, int(paths)).astype(np.float64)
+        delay = 3000 * (np.minimum(hops, 20) + (slope + 0.05 * generator.normal()) * np.maximum(hops - 20, 0))
+        dispersion = generator.gamma(2, 0.8 + 0.02 * generator.normal(), hops.size)
+        dispersion += 4.0 * (generator.random(hops.size) < moved)
+        columns = {"hops": hops, "delay_us": delay + generator.normal(0, 4000, hops.size), "dispersion": dispersion}
+        columns["delay_dispersion"] = dispersion + generator.normal(0, 0.5, hops.size)
+        columns["least_delay_us"] = delay + generator.normal(0, 9000, hops.size)
+        columns["difference"] = np.clip(generator.normal(0.3, 0.2, hops.size) + 0.02 * generator.normal(), 0, 1)
+        tables.append(pl.DataFrame(columns).with_columns(draw=pl.lit(draw), k=1 + pl.int_range(pl.len()) % 3))
+    return pl.concat(tables)
+
+
+def graphs(generator: np.random.Generator, claim: str, cases: int, **of_second: float) -> dict[Outcome, int]:
+    """How a claim of the shipped study of two periods is judged over cases that differ only as is said."""
+    judge = {one.name: one for one in load(ROOT / "studies" / "internet-paths" / "claims.py")[0]}[claim]
+    tallies = period(generator, 4).tallies
+    one = Period("x", tallies, [])
+    unchanged = change_of(one, one, resamples=9)
+    found = dict.fromkeys(Outcome, 0)
+    first = {name: value for name, value in of_second.items() if name != "moved"}
+    for _ in range(cases):
+        both = (Period("a", tallies, [], routes=routes(generator, **first)),)
+        both += (Period("b", tallies, [], routes=routes(generator, **of_second)),)
+        found[judge.verdict(Evolution(*both, unchanged)).outcome] += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("claim", "given", "never"),
+    [
+        ("more_dispersed", {}, [Outcome.CONFIRMED]),
+        ("more_dispersed", {"moved": 0.05}, [Outcome.CONFIRMED]),
+        ("more_dispersed", {"moved": 0.15}, [Outcome.CONTRADICTED]),
+        ("flat_beyond_20_hops", {"slope": 0.25}, [Outcome.CONFIRMED, Outcome.CONTRADICTED]),
+        ("diversity", {}, [Outcome.CONFIRMED, Outcome.CONTRADICTED]),
+        ("correlation", {}, [Outcome.CONFIRMED, Outcome.CONTRADICTED]),
+    ],
+)
+def test_claims_on_graphs_are_seldom_decided_by_chance(
+    claim: str, given: dict[str, float], never: list[Outcome]
+) -> None:
+    """Where the truth lies on the bound of a rule, or nothing changed: above 30 of 300 lies 0.01 % of a rate of 5 %."""
+    found = graphs(np.random.default_rng(21), claim, 300, **given)
+    assert max(found[one] for one in never) <= 30, found
+    assert found[Outcome.BROKEN] == 0
+
+
+def test_true_claims_on_graphs_are_still_found() -> None:
+    generator = np.random.default_rng(22)
+    assert graphs(generator, "more_dispersed", 60, moved=0.1, paths=3000)[Outcome.CONFIRMED] > 54
+    assert graphs(generator, "flat_beyond_20_hops", 60, slope=0.0)[Outcome.CONFIRMED] > 54
+    assert graphs(generator, "flat_beyond_20_hops", 60, slope=1.0)[Outcome.CONTRADICTED] > 54

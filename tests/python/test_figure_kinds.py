@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import matplotlib as mpl
 import pytest
@@ -24,7 +24,7 @@ from haltere.report import build
 class Ranges(Chart):
     """The least and the largest value along the factor `x`."""
 
-    description: ClassVar = Description("ranges", "range_of", "The range over runs.", section="Ranges")
+    description = Description("ranges", "range_of", "The range over runs.", section="Ranges")
 
     x: str
 
@@ -164,6 +164,17 @@ def test_a_legend_has_each_label_once_and_a_table_each_answer_once() -> None:
     figure = Figure("f", "", [panel, panel])
     assert [one.label for one in figure.legend] == ["one"]
     assert figure.rows() == [("here", "0")] and not figure.stacked
+
+
+def test_a_side_without_a_cell_has_its_colour_in_the_legend(results: Results) -> None:
+    sides = {"factor": "transport", "of": "quic", "to": "tcp", "rows": ["delay"], "columns": ["rate"]}
+    where = {"loss": "5%", "delay": "100ms", "size": "32MB", "congestion": "cubic"}
+    drawn = figures.overview(results, experiment="base", metric="completion_time", where=where, **sides)
+    (panel,) = drawn.figure.panels
+    assert [len(series.marks) for series in panel.series] == [3, 0, 0]
+    assert [one.label for one in drawn.figure.legend] == ["QUIC sooner", "TCP sooner"]
+    keys = re.findall(r'<svg class="swatch.*?</svg>', drawn._repr_html_())
+    assert len(keys) == 2 and all('fill-opacity="0.6"' in one for one in keys)
 
 
 def test_a_study_is_loaded_only_for_what_is_made_of_it(results: Results) -> None:

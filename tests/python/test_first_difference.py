@@ -110,22 +110,14 @@ def test_what_has_no_packets_to_compare_is_refused() -> None:
 
 
 def test_the_command_compares_two_contenders(haltere: Haltere) -> None:
-    line = (
-        "trace",
-        "tcp/cubic",
-        "--size",
-        "200kB",
-        "--app",
-        "raw",
-        "--first-difference",
-        "tcp/cubic+initial-window=12",
-    )
+    line = ("first-difference", "tcp/cubic", "--size", "200kB", "--against", "tcp/cubic+initial-window=12")
     done = haltere(*line)
     assert done.returncode == 0, done.stderr
     assert "11th data packet" in done.stdout
-    (found,) = json.loads(haltere(*line, "--json").stdout)["first_difference"]
+    (found,) = json.loads(haltere(*line, "--json").stdout)
     assert (found["number"], found["agrees"]) == (13, False)  # behind the SYN-ACK and the ACK of the request
-    assert haltere(*line, "--tolerance", "1p").returncode == 2
+    for wrong in (("--tolerance", "1p"), ("tcp/bbr",), ("--replication", "-1")):
+        assert haltere(*line, *wrong).returncode == 2
 
 
 @needs_kernel
@@ -154,7 +146,7 @@ def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
 
 @needs_kernel
 def test_the_command_lays_model_and_kernel_side_by_side(haltere: Haltere) -> None:
-    line = ("validate", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "40ms", "--size", "300kB", "--first-difference")
+    line = ("first-difference", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "40ms", "--size", "300kB")
     done = haltere(*line)
     assert done.returncode == 0, done.stderr
     assert "packets of the model and Linux " in done.stdout

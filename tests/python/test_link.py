@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conftest import COMMAND, Haltere
 from haltere import core
-from haltere.cli.link import Options, Side
+from haltere.cli.commands.link import Options
+from haltere.cli.link import spec
 from haltere.errors import InputError
 
 if not sys.platform.startswith("linux"):
@@ -35,23 +37,8 @@ REASON = _may_emulate()
 emulates = pytest.mark.skipif(bool(REASON), reason=REASON or "-")
 
 
-def options(**changed: object) -> Options:
-    fields: dict[str, object] = {
-        "rate": None,
-        "rtt": None,
-        "queue": "1000p",
-        "ring": None,
-        "bql": None,
-        "mtu": "1500B",
-        "down": Side(),
-        "up": Side(),
-        "seed": 1,
-        "replication": 0,
-        "coalesce": False,
-        "spin": "0us",
-        "realtime": False,
-    }
-    return Options(**{**fields, **changed})  # type: ignore[arg-type]
+def specified(**changed: object) -> dict[str, Any]:
+    return spec(Options(**changed))  # type: ignore[arg-type]
 
 
 def devices() -> set[str]:
@@ -59,52 +46,52 @@ def devices() -> set[str]:
 
 
 def test_options_become_the_simulators_link() -> None:
-    given = options(rate="40Mbit/s", rtt="25ms", down=Side(loss="1%"), up=Side(queue="64kB", rate="1Mbit/s"))
-    spec = given.spec()
-    assert spec["down"]["rate_bps"] == 40_000_000
-    assert spec["down"]["loss"] == {"model": "uniform", "p": 0.01}
-    assert spec["up"]["loss"] == {"model": "none"}
-    assert (spec["up"]["rate_bps"], spec["up"]["queue"]) == (1_000_000, {"discipline": "drop-tail", "limit": "64000B"})
-    assert (spec["down"]["delay_ns"], spec["up"]["delay_ns"]) == (12_500_000, 12_500_000)
+    made = specified(rate="40Mbit/s", rtt="25ms", loss="1%", up_queue="64kB", up_rate="1Mbit/s")
+    assert made["down"]["rate_bps"] == 40_000_000
+    assert made["down"]["loss"] == {"model": "uniform", "p": 0.01}
+    assert made["up"]["loss"] == {"model": "none"}
+    assert (made["up"]["rate_bps"], made["up"]["queue"]) == (1_000_000, {"discipline": "drop-tail", "limit": "64000B"})
+    assert (made["down"]["delay_ns"], made["up"]["delay_ns"]) == (12_500_000, 12_500_000)
 
 
 def test_a_ring_stands_behind_both_queues() -> None:
-    spec = options(ring="64p", bql=False).spec()
-    assert [spec[way]["ring"] for way in ("down", "up")] == [{"packets": 64, "bql": False}] * 2
-    assert "ring" not in options().spec()["down"]
+    made = specified(ring="64p", bql=False)
+    assert [made[way]["ring"] for way in ("down", "up")] == [{"packets": 64, "bql": False}] * 2
+    assert "ring" not in specified()["down"]
     with pytest.raises(InputError, match="--bql: byte queue limits are of a ring"):
-        options(bql=True).spec()
+        specified(bql=True)
 
 
 def test_a_trace_is_the_rate_of_its_direction(tmp_path: Path) -> None:
     trace = tmp_path / "lte.up"
     trace.write_text("1\n1\n5\n")
-    spec = options(up=Side(trace=trace)).spec()
-    assert spec["up"]["trace_ms"] == [1, 1, 5]
-    assert "trace_ms" not in spec["down"]
+    made = specified(up_trace=trace)
+    assert made["up"]["trace_ms"] == [1, 1, 5]
+    assert "trace_ms" not in made["down"]
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"rate": "40"}, "--rate: "),
-        ({"down": Side(delay="soon")}, "--down-delay: "),
-        ({"up": Side(rate="0bit/s")}, "--up-rate: "),
-        ({"down": Side(loss="200%")}, "--loss: "),
-        ({"up": Side(loss="x")}, "--up-loss: "),
+        ({"down_delay": "soon"}, "--down-delay: "),
+        ({"up_rate": "0bit/s"}, "--up-rate: "),
+        ({"loss": "200%"}, "--loss: "),
+        ({"up_loss": "x"}, "--up-loss: "),
         ({"mtu": "1B"}, "--mtu: "),
         ({"queue": "many"}, "--queue: "),
-        ({"rtt": "5ms", "down": Side(delay="1ms")}, "--rtt: "),
+        ({"rtt": "5ms", "down_delay": "1ms"}, "--rtt: "),
+        ({"rtt": "5ms", "delay": "1ms"}, "--rtt: "),
         ({"rtt": "5"}, "--rtt: "),
         ({"spin": "much"}, "--spin: "),
         ({"seed": -1}, "--seed: "),
-        ({"down": Side(trace=Path("nowhere"))}, "nowhere: cannot be read"),
-        ({"rate": "1Mbit/s", "down": Side(trace=Path("t"))}, "--trace: "),
+        ({"trace": Path("nowhere")}, "nowhere: cannot be read"),
+        ({"rate": "1Mbit/s", "trace": Path("t")}, "--trace: "),
     ],
 )
 def test_a_wrong_option_is_named(changed: dict[str, object], said: str) -> None:
     with pytest.raises(InputError) as wrong:
-        options(**changed).spec()
+        specified(**changed)
     assert str(wrong.value).startswith(said)
 
 
@@ -112,7 +99,7 @@ def test_a_wrong_trace_is_named_by_its_line(tmp_path: Path) -> None:
     trace = tmp_path / "t"
     trace.write_text("3\n2\n")
     with pytest.raises(InputError, match=r"t:2: .*\"2\" is not at least the number before it"):
-        options(down=Side(trace=trace)).spec()
+        specified(trace=trace)
 
 
 def test_a_specification_that_is_wrong_is_refused_by_its_path() -> None:

@@ -168,7 +168,7 @@ def test_every_command_line_of_the_pages_is_understood() -> None:
 SIMULATED = [
     words
     for page, words in LINES
-    if words[0] in ("compare", "trace")
+    if (words[0] in ("compare", "trace", "shadow") or ("--against" in words and words[0] == "first-difference"))
     and "--run" not in words  # of results, which test_docs.py makes
     and not any(word.endswith(".toml") or word in ("linux", "stack") for word in words)
 ]

@@ -47,7 +47,7 @@ def test_the_walk_with_caidas_data(tmp_path: Path, haltere: Haltere) -> None:
         "routeviews-rv2-20110301-1200.pfx2as.gz": FIXTURE / "cities.pfx2as",
     }
     done = walked("From download to verdict with CAIDA's data", files, tmp_path, haltere)
-    assert done.count("compare") == 2 and {"links", "changed", "routes"} <= set(done)
+    assert done.count("compare") == 2 and {"topology", "changed", "routes"} <= set(done)
     for verdicts in ("addresses", "ases"):
         assert "hops hardly changed" in (tmp_path / verdicts / "verdicts.md").read_text()
     assert json.loads((tmp_path / "ases" / "comparison.json").read_text())["level"] == "as"
@@ -64,7 +64,7 @@ def test_the_walk_with_ripe_atlas(tmp_path: Path, haltere: Haltere) -> None:
     files = {f"atlas/{year}": tmp_path / "atlas" / year for year in ("2023", "2024")}
     files |= {"bview.20240301.0000.gz": tmp_path / "rib", "ixpfx.json": tmp_path / "ixpfx.json"}
     done = walked("From download to verdict with RIPE Atlas", files, tmp_path, haltere)
-    assert done.count("compare") == 2 and done[-1] == "nodes"
+    assert done.count("compare") == 2 and done[-1] == "topology"
     assert (tmp_path / "ases" / "exchanges.csv").exists() and (tmp_path / "ases" / "pairs.csv").exists()
 
 

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 from scipy import special
 
-from haltere.paths.claims import Evolution
-from haltere.paths.periods import Period, compare
+from haltere.paths.periods import Evolution, Period, compare
 from haltere.paths.resampling import cells, draw, effective, interval
 from haltere.paths.tallies import Tallies, delay_bin
 from haltere.report.evolution import as_data, data_rows, effect_row, findings
@@ -109,10 +108,10 @@ def test_monitors_of_one_period_are_named_and_left_out_of_pairs() -> None:
     rows = {row["label"]: row for row in data_rows(evolution)}
     assert rows["in this period alone"]["second"] == "2: new-1, new-2"
     assert rows["of them in both periods"]["first"] == "12"
-    assert as_data(evolution, findings(evolution))["monitors"]["first"] == ["old"]
+    assert as_data(evolution, findings(evolution, None))["monitors"]["first"] == ["old"]
     assert effect_row(median)["paired"].startswith("× 1.00 [1.00, 1.00]")
     assert "Over the 12 monitors of both periods alone the factor of the median delay is 1.00" in " ".join(
-        findings(evolution).answer
+        findings(evolution, None).answer
     )
 
 

@@ -63,11 +63,11 @@ def test_the_figure_has_panels_of_what_is_asked_for(traced: Trace, tmp_path: Pat
 
 
 def test_the_command_prints_writes_and_answers_programs(haltere: Haltere, tmp_path: Path) -> None:
-    done = haltere("trace", "tcp/cubic", *CONDITIONS, "--shadow", "cubic-hystart", "--out", "t")
+    done = haltere("shadow", "tcp/cubic", *CONDITIONS, "--control", "cubic-hystart", "--out", "t")
     assert done.returncode == 0, done.stderr
     assert "tcp/cubic-hystart in the shadow of tcp/cubic parts at " in done.stdout
     written = json.loads((tmp_path / "t" / "run.json").read_text())["shadows"]
-    answer = json.loads(haltere("trace", "tcp/cubic", *CONDITIONS, "--shadow", "cubic-hystart", "--json").stdout)
+    answer = json.loads(haltere("shadow", "tcp/cubic", *CONDITIONS, "--control", "cubic-hystart", "--json").stdout)
     assert answer["shadows"] == written
     assert answer["shadows"][0]["parted"]["after"]["first"]["state"] == "avoidance"
 
@@ -75,14 +75,14 @@ def test_the_command_prints_writes_and_answers_programs(haltere: Haltere, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("tcp/cubic", "--shadow", "cubik"), "no congestion control"),
-        (("tcp/cubic", "--shadow", "quic/cubic"), "has the transport of no flow"),
-        (("tcp/cubic", "--shadow", "cubic-rack"), "the transport's"),
-        (("tcp/cubic", "--shadow", "cubic", "--fidelity", "linux"), "does not show"),
+        (("tcp/cubic", "--control", "cubik"), "no congestion control"),
+        (("tcp/cubic", "--control", "quic/cubic"), "has the transport of no flow"),
+        (("tcp/cubic", "--control", "cubic-rack"), "the transport's"),
+        (("tcp/cubic", "--control", "cubic", "--fidelity", "linux"), "does not show"),
     ],
 )
 def test_what_cannot_be_a_shadow_is_refused(arguments: tuple[str, ...], words: str, haltere: Haltere) -> None:
-    done = haltere("trace", *arguments)
+    done = haltere("shadow", *arguments)
     assert done.returncode == 2
     assert words in " ".join(done.stderr.split())
 

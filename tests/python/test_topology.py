@@ -24,7 +24,7 @@ from scipy import stats as reference
 import lakes
 from conftest import Haltere
 from haltere.errors import InputError
-from haltere.paths.evolution import Options, measure
+from haltere.evolution import Options, measure
 from haltere.paths.graph import COLUMNS, partial_view, places_of, routes
 from haltere.paths.label_files import Prefixes, read_aliases, read_exchanges, read_pfx2as
 from haltere.paths.lake import Lake
@@ -249,17 +249,19 @@ def test_paths_of_ases_are_measured_like_others(pfx2as: Path) -> None:
 def test_commands_list_and_write(tmp_path: Path, haltere: Haltere) -> None:
     for year, seed, monitors in (("2006", 1, "ab"), ("2011", 2, "bc")):
         lakes.write(tmp_path / year, {("ark", "2011-03-01", "x"): lakes.traces(400, seed, monitors=monitors)})
-    done = haltere("paths", "links", str(tmp_path / "2006"), "--out", str(tmp_path / "l.csv"))
+    done = haltere("paths", "topology", str(tmp_path / "2006"), "--out", str(tmp_path / "l.csv"))
     assert done.returncode == 0, done.stderr
     whole = topology(Lake(tmp_path / "2006").sample(1000, 1))
     assert pl.read_csv(tmp_path / "l.csv").select("a", "b").rows() == whole.links.select("a", "b").rows()
     (tmp_path / "as").write_text("10.0.0.0 8 1\n192.0.2.0 24 2\n")
     level = ("--level", "as", "--pfx2as", str(tmp_path / "as"))
-    done = haltere("paths", "nodes", str(tmp_path / "2006"), *level, "--out", str(tmp_path / "n.graphml"))
+    done = haltere(
+        "paths", "topology", str(tmp_path / "2006"), "--of", "nodes", *level, "--out", str(tmp_path / "n.graphml")
+    )
     assert done.returncode == 0, done.stderr
     assert sorted(nx.read_graphml(tmp_path / "n.graphml").edges) == [("AS1", "AS2")]
     both = (str(tmp_path / "2006"), "--against", str(tmp_path / "2011"))
-    done = haltere("paths", "links", *both, "--out", str(tmp_path / "c.parquet"))
+    done = haltere("paths", "topology", *both, "--out", str(tmp_path / "c.parquet"))
     assert done.returncode == 0, done.stderr
     assert "by the 1 monitor of both lakes: b" in done.stdout
     ours = topology(Lake(tmp_path / "2006").sample(1000, 1).filter(pl.col("monitor") == "b"))
@@ -270,11 +272,11 @@ def test_commands_list_and_write(tmp_path: Path, haltere: Haltere) -> None:
         (("--level", "as"), "--pfx2as"),
         (("--out", "x.graphml"), "no graph"),
     ):
-        refused = haltere("paths", "links", *both, *wrong)
+        refused = haltere("paths", "topology", *both, *wrong)
         assert refused.returncode != 0
         assert told in refused.stderr
     lakes.write(tmp_path / "2012", {("ark", "2012-03-01", "x"): lakes.traces(50, 3, monitors="z")})
-    refused = haltere("paths", "links", str(tmp_path / "2006"), "--against", str(tmp_path / "2012"))
+    refused = haltere("paths", "topology", str(tmp_path / "2006"), "--against", str(tmp_path / "2012"))
     assert "--monitors all" in refused.stderr
 
 

@@ -250,7 +250,7 @@ def each(tables):
     assert (one.screened, one.treatments) == (24, 24)
 
 
-@pytest.mark.parametrize(("name", "command"), [("when.json", "haltere when"), ("why.json", "haltere explain --study")])
+@pytest.mark.parametrize(("name", "command"), [("when.json", "haltere when"), ("why.json", "haltere why")])
 @pytest.mark.parametrize("text", ["{", "[]", '{"claims": 3, "explanations": 3}', '{"study": 1, "explanations": [{}]}'])
 def test_a_damaged_file_beside_results_is_named_with_the_remedy(
     planted: tuple[Study, Path, Search], tmp_path: Path, haltere: Callable[..., Any], name: str, command: str, text: str

@@ -130,7 +130,7 @@ def test_an_explanation_is_the_same_after_it_was_kept(whole: Explanation):
 
 def test_the_report_shows_it_beside_its_claim_until_the_study_changes(study: Study, haltere: Haltere):
     folder = results_of(study)
-    said = haltere("explain", "--study", str(study.directory), "--results", str(folder))
+    said = haltere("why", str(study.directory), "--results", str(folder))
     assert said.returncode == 0 and "then → now" in said.stdout
     kept = read(folder, load(folder).manifest)
     assert [one.claims for one in kept] == [("sooner",), ("sooner",)]
@@ -184,9 +184,9 @@ def test_what_cannot_be_explained_is_refused(wrong: str, right: str, problem: st
 
 
 def test_what_is_given_besides_is_refused(study: Study, haltere: Haltere, tmp_path: Path):
-    one = haltere("explain", "tcp/cubic", "--study", str(study.directory))
-    assert one.returncode == 2 and "one is missing" in one.stderr
-    metric = haltere("explain", "--study", str(study.directory), "--metric", "goodput")
+    one = haltere("map", str(study.directory), "tcp/cubic")
+    assert one.returncode == 2 and "missing" in one.stderr.lower()
+    metric = haltere("why", str(study.directory), "--metric", "goodput")
     assert metric.returncode == 2 and "--metric" in metric.stderr
-    none = haltere("explain", "--study", str(study.directory), "--results", str(tmp_path))
+    none = haltere("why", str(study.directory), "--results", str(tmp_path))
     assert none.returncode == 2

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from haltere import explorer, fidelity, report, shipped
+from haltere.evolution import PathsStudy
 from haltere.runner.campaign import Campaign
-from haltere.study import Study
+from haltere.study import Study, is_of_paths
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = Path("results") / "gallery"
@@ -54,9 +55,14 @@ def _sections(root: Path, source: Path) -> Iterator[str]:
 def make(replications: int) -> None:
     """Run the studies that need no kernel, with a few replications, and write their reports."""
     for one in shipped.studies():
+        out = ROOT / MADE / one.name
+        if is_of_paths(one.folder):
+            PathsStudy.load(one.folder).run(out, command=f"haltere run {one.name}", on_progress=lambda *_: None)
+            report.build(out, one.folder)
+            sys.stdout.write(f"{one.name}: {out / 'report.html'}\n")
+            continue
         study = Study.load(one.folder)
         if set(study.fidelities) <= set(fidelity.simulated()):
-            out = ROOT / MADE / one.name
             Campaign(study, out=out, replications=min(replications, study.header.replications)).run()
             report.build(out, one.folder)
             sys.stdout.write(f"{one.name}: {out / 'report.html'}\n")

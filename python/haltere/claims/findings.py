@@ -50,16 +50,23 @@ def find(results: Results, study_dir: Path) -> Findings:
     Raises:
         haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
     """
-    path = study_dir / "claims.py"
+    return judged(study_dir / "claims.py", tables_of(results, study_dir))
+
+
+def judged(path: Path, found: Any) -> Findings:
+    """Judge the claims of a file by what was found, such as tables or two periods; answer as the file does, if it does.
+
+    Raises:
+        haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
+    """
     judge_list, answer = claims.load(path)
-    tables = tables_of(results, study_dir)
-    sentences, broken = [], None
+    sentences, broken = list[str](), None
     if answer is not None:
         try:
-            sentences = claims.answered(answer, tables, path)
+            sentences = claims.answered(answer, found, path)
         except claims.BrokenCodeError as failure:
             broken = f"{failure}."
-    return Findings(sentences, [Judged(one, claims.judge(one, tables, path)) for one in judge_list], broken)
+    return Findings(sentences, [Judged(one, claims.judge(one, found, path)) for one in judge_list], broken)
 
 
 def tables_of(results: Results, study_dir: Path | None = None) -> Tables:

@@ -14,8 +14,10 @@ def main() -> None:
     from haltere.errors import ArgumentError, HaltereError, Interrupted
 
     try:
+        from haltere.cli import moved
         from haltere.cli.app import app
 
+        moved.refuse(sys.argv[1:])
         app(prog_name="haltere")
     except Interrupted as stopped:
         sys.exit(_say(str(stopped), INTERRUPTED))

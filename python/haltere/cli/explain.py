@@ -1,9 +1,9 @@
-"""`haltere explain`: run the mixtures, then a sentence, a table, and figures; or JSON."""
+"""`haltere explain`, `map` and `why`: run the mixtures, then a sentence, a table, and figures; or JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich import box
@@ -12,11 +12,10 @@ from rich.table import Table
 
 from haltere.adhoc.conditions import Comparison
 from haltere.cli import show
+from haltere.cli.commands.explain import Cells, Wanted
 from haltere.documents import shown
-from haltere.errors import InputError
 from haltere.explanation import Effect, Explanation, asked, explained, maps
 from haltere.explanation.answer import factor_of
-from haltere.explanation.explaining import ORDERS, SIZE
 from haltere.explanation.maps import explain_study
 from haltere.explanation.runs import How
 from haltere.runner.interrupt import stop_on_interrupt
@@ -27,46 +26,31 @@ PAIRS = 5
 """So many interacting pairs are named at most."""
 
 
-def command(
-    a: str, b: str, what: Comparison, *, metric: str, orders: int | None, out: Path | None, as_json: bool
-) -> None:
+def command(a: str, b: str, what: Comparison, wanted: Wanted) -> None:
     """Explain, and print the answer."""
     with show.progress("explaining") as advance, stop_on_interrupt() as stop:
-        found = explained(
-            a, b, what, metric=metric, orders=ORDERS if orders is None else orders, stop=stop, on_progress=advance
-        )
-    if as_json:
+        found = explained(a, b, what, metric=wanted.metric, orders=wanted.orders, stop=stop, on_progress=advance)
+    if wanted.as_json:
         print(json.dumps(found.data(), indent=1, allow_nan=False))
     else:
         _print(found)
-    if out is not None:
+    if wanted.out is not None:
         from haltere.explanation.page import write
 
-        for path in write(found, out):
-            show.err().print(f"wrote {path}", markup=False)
+        _tell(write(found, wanted.out))
 
 
-def contenders(a: str | None, b: str | None, results: Path | None) -> tuple[str, str]:
-    """Return both contenders; refuse what is given without the other."""
-    if a is None or b is None:
-        right = "two contenders, such as tcp/cubic quic/cubic; or --study alone, for what the study asks"
-        raise InputError("one is missing", field="contender", given=a, right=right)
-    if results is not None:
-        right = "--study without contenders, for what the study asks"
-        raise InputError("is of no use here", field="--results", given=str(results), right=right)
-    return a, b
+def _tell(written: Iterable[Path]) -> None:
+    for path in written:
+        show.err().print(f"wrote {path}", markup=False)
 
 
-def asked_by(study: str, what: Comparison, results: Path | None, beside: Sequence[str], *, as_json: bool) -> None:
+def asked_by(study: str, results: Path | None, workers: int | None, *, as_json: bool) -> None:
     """Explain the differences that a study's tables `[[why]]` name, print the answers, and keep them for the report."""
-    allowed = Comparison(size=SIZE, replications=what.replications, workers=what.workers)
-    if what != allowed or what.replications != allowed.replications or beside:
-        right = "--study alone, with --results and --workers; the rest stands in the study's tables [[why]]"
-        raise InputError("is given besides what the study says", field=beside[0] if beside else "--study", right=right)
     loaded = Study.load(study)
     folder = results or Path("results") / loaded.name
     with show.progress("explaining") as advance, stop_on_interrupt() as stop:
-        found = asked.explain_all(loaded, folder, How(what.workers, None, stop, advance))
+        found = asked.explain_all(loaded, folder, How(workers, None, stop, advance))
     if as_json:
         each = [{"claims": one.claims, "explanation": one.explanation.data()} for one in found]
         print(json.dumps(each, indent=1, allow_nan=False))
@@ -77,41 +61,25 @@ def asked_by(study: str, what: Comparison, results: Path | None, beside: Sequenc
     show.out().print(escape(f"next: haltere report {shown(folder)}"))
 
 
-def over_study(
-    a: str,
-    b: str,
-    study: str,
-    what: Comparison,
-    experiment: str | None,
-    *,
-    metric: str,
-    orders: int | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def over_study(study: Path, a: str, b: str, cells: Cells, wanted: Wanted) -> None:
     """Explain at every combination of a study's levels, and print where which part matters."""
-    allowed = Comparison(size=SIZE, replications=what.replications, workers=what.workers, fidelity=what.fidelity)
-    if what != allowed:
-        right = "--study alone, with --experiment, --metric, --replications, --orders, --workers and --fidelity"
-        raise InputError("is given besides conditions of its own", field="--study", given=study, right=right)
     with show.progress("explaining") as advance, stop_on_interrupt() as stop:
         found = explain_study(
             a,
             b,
             study,
-            experiment=experiment,
-            metric=metric,
-            replications=what.replications,
-            orders=maps.ORDERS if orders is None else orders,
-            fidelity=what.fidelity,
-            how=How(what.workers, None, stop, advance),
+            experiment=cells.experiment,
+            metric=wanted.metric,
+            replications=cells.replications,
+            orders=wanted.orders,
+            fidelity=cells.fidelity,
+            how=How(cells.workers, None, stop, advance),
         )
-    if as_json:
+    if wanted.as_json:
         print(json.dumps(found.data(), indent=1, allow_nan=False))
     else:
         _print_map(found)
-    for path in found.save(out) if out is not None else ():
-        show.err().print(f"wrote {path}", markup=False)
+    _tell(found.save(wanted.out) if wanted.out is not None else ())
 
 
 def _print_map(found: maps.Map) -> None:

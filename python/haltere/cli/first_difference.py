@@ -1,4 +1,4 @@
-"""How the first packet at which two runs differ is printed."""
+"""`haltere first-difference`: the first packet at which two runs differ."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.first_difference import between, first_difference
 from haltere.adhoc.packets import Difference, Packet
 from haltere.cli import show
 from haltere.errors import InputError
@@ -24,7 +26,51 @@ _STATE = (
 )
 
 
-def tolerance_s(text: str) -> float:
+def command(
+    contenders: list[str],
+    conditions: Conditions,
+    against: str | None,
+    tolerance: str,
+    run: tuple[int, int],
+    *,
+    as_json: bool,
+) -> None:
+    """Compare model and kernel, or one contender of the model with another; print the comparison of each flow.
+
+    Args:
+        contenders: what shares the link.
+        conditions: of the link.
+        against: the other contender, if it is not the kernel.
+        tolerance: how far apart the times of a packet may be.
+        run: seed and replication.
+        as_json: whether the answer is for programs.
+    """
+    seed, replication = run
+    refuse_negative(seed, replication)
+    near = _tolerance_s(tolerance)
+    if against is not None and len(contenders) != 1:
+        right = "one contender, such as haltere first-difference tcp/cubic --against tcp/cubic-hystart"
+        raise InputError("compares one contender with another", field="--against", given=against, right=right)
+    with show.err().status("running"):
+        if against is None:
+            found = first_difference(contenders, conditions, seed=seed, replication=replication, tolerance_s=near)
+        else:
+            both = (conditions.scenario(contenders), conditions.scenario([against]))
+            found = between(*both, seed=seed, replication=replication, tolerance_s=near)
+    if as_json:
+        print(json.dumps([one.json() for one in found], indent=1))
+    else:
+        _tell(found)
+
+
+def refuse_negative(seed: int, replication: int) -> None:
+    """Refuse what names no run."""
+    for name, value in (("--seed", seed), ("--replication", replication)):
+        if value < 0:
+            raise InputError("is negative", field=name, given=str(value), right="a whole number from 0")
+
+
+def _tolerance_s(text: str) -> float:
     """Read a tolerance such as `1ms`."""
     value = quantities.value(text)
     if value is None or value < 0 or quantities.dimension(text) != "time":
@@ -32,11 +78,7 @@ def tolerance_s(text: str) -> float:
     return value
 
 
-def tell(found: Sequence[Difference], *, as_json: bool) -> None:
-    """Print the comparison of each flow."""
-    if as_json:
-        print(json.dumps([one.json() for one in found], indent=1))
-        return
+def _tell(found: Sequence[Difference]) -> None:
     console = show.out()
     for one in found:
         if len(found) > 1:

@@ -12,11 +12,11 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from haltere import core
+from haltere.cli.commands.link import Options
 from haltere.errors import HaltereError, InputError, Place
 
 DIRECTIONS = ("down", "up")
@@ -24,79 +24,57 @@ SHOWN = ("offered", "delivered", "Mbit/s", "queue full", "lost", "too big", "cop
 LATENESS = ("p50", "p90", "p99", "p999", "max")
 
 
-@dataclass(frozen=True)
-class Side:
-    """The options of one direction; None means the link's value."""
-
-    rate: str | None = None
-    delay: str | None = None
-    loss: str | None = None
-    queue: str | None = None
-    jitter: str | None = None
-    duplication: str | None = None
-    trace: Path | None = None
+def table(options: Options) -> dict[str, Any]:
+    """Return the link as a table of a scenario."""
+    common = {"rate": options.rate, "ring": options.ring, "bql": options.bql}
+    link = {"queue": options.queue, "mtu": options.mtu} | _given(common)
+    for way in DIRECTIONS:
+        fields = {name: _of(options, name, way) for name in ("rate", "delay", "loss", "queue", "jitter", "duplication")}
+        link[way] = _given(fields)
+    return link
 
 
-@dataclass(frozen=True)
-class Options:
-    """The link as the command line gives it: `down` goes towards the command."""
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
-    rate: str | None
-    rtt: str | None
-    queue: str
-    ring: str | None
-    bql: bool | None
-    mtu: str
-    down: Side
-    up: Side
-    seed: int
-    replication: int
-    coalesce: bool
-    spin: str
-    realtime: bool
 
-    def link(self) -> dict[str, Any]:
-        """Return the link as a table of a scenario."""
-        link: dict[str, Any] = {"queue": self.queue, "mtu": self.mtu}
-        common = {"rate": self.rate, "ring": self.ring, "bql": self.bql}
-        link |= {field: value for field, value in common.items() if value is not None}
-        for name, side in self._sides():
-            fields = ("rate", "delay", "loss", "queue", "jitter", "duplication")
-            link[name] = {field: getattr(side, field) for field in fields if getattr(side, field) is not None}
-        return link
+def _of(options: Options, field: str, direction: str) -> Any:
+    """The value of a field of one direction; None means the link's value."""
+    value = getattr(options, _flag(field, direction)[2:].replace("-", "_"))
+    return options.delay if field == "delay" and value is None else value
 
-    def _sides(self) -> list[tuple[str, Side]]:
-        return [("down", self.down), ("up", self.up)]
 
-    def spec(self) -> dict[str, Any]:
-        """Return the emulator's specification.
+def spec(options: Options) -> dict[str, Any]:
+    """Return the emulator's specification.
 
-        Raises:
-            InputError: with the option's name.
-        """
-        for option, value in (("--seed", self.seed), ("--replication", self.replication)):
-            if value < 0:
-                raise InputError("is negative", field=option, given=str(value), right="a whole number from 0")
-        try:
-            both = core.link_config(self.link())
-        except core.ScenarioProblem as problem:
-            raise InputError(problem.message, field=_option(problem.path)) from None
-        for name, side in self._sides():
-            if side.trace is not None:
-                if side.rate is not None or self.rate is not None:
-                    raise InputError("a trace is a rate: give one of them", field=_flag("trace", name))
-                both[name]["trace_ms"] = _trace(side.trace)
-        if self.rtt is not None:
-            self._split(both)
-        manner = {"coalesce": self.coalesce, "spin_ns": _time(self.spin, "--spin"), "realtime": self.realtime}
-        return {"seed": self.seed, "replication": self.replication, **manner, **both}
+    Raises:
+        InputError: with the option's name.
+    """
+    for option, value in (("--seed", options.seed), ("--replication", options.replication)):
+        if value < 0:
+            raise InputError("is negative", field=option, given=str(value), right="a whole number from 0")
+    try:
+        both = core.link_config(table(options))
+    except core.ScenarioProblem as problem:
+        raise InputError(problem.message, field=_option(problem.path)) from None
+    for way in DIRECTIONS:
+        trace = _of(options, "trace", way)
+        if trace is not None:
+            if options.rate is not None or _of(options, "rate", way) is not None:
+                raise InputError("a trace is a rate: give one of them", field=_flag("trace", way))
+            both[way]["trace_ms"] = _trace(trace)
+    if options.rtt is not None:
+        _split(options, both)
+    manner = {"coalesce": options.coalesce, "spin_ns": _time(options.spin, "--spin"), "realtime": options.realtime}
+    return {"seed": options.seed, "replication": options.replication, **manner, **both}
 
-    def _split(self, both: dict[str, Any]) -> None:
-        if self.down.delay is not None or self.up.delay is not None:
-            right = "--rtt, or --delay, --down-delay and --up-delay"
-            raise InputError("stands beside a delay one way", field="--rtt", given=self.rtt, right=right)
-        whole = _time(self.rtt or "0ms", "--rtt")
-        both["down"]["delay_ns"], both["up"]["delay_ns"] = whole - whole // 2, whole // 2
+
+def _split(options: Options, both: dict[str, Any]) -> None:
+    if any(_of(options, "delay", way) is not None for way in DIRECTIONS):
+        right = "--rtt, or --delay, --down-delay and --up-delay"
+        raise InputError("stands beside a delay one way", field="--rtt", given=options.rtt, right=right)
+    whole = _time(options.rtt or "0ms", "--rtt")
+    both["down"]["delay_ns"], both["up"]["delay_ns"] = whole - whole // 2, whole // 2
 
 
 def _flag(field: str, direction: str) -> str:
@@ -134,10 +112,10 @@ def _trace(file: Path) -> list[int]:
 
 def command(options: Options, words: list[str], json_file: Path | None) -> NoReturn:
     """Run the words as a command behind the link, print the link's counters, and end with the command's exit code."""
-    spec = options.spec()
+    wanted = spec(options)
     words = words or [os.environ.get("SHELL") or "/bin/sh"]
     try:
-        shell = core.link_shell(spec)
+        shell = core.link_shell(wanted)
         sys.stderr.write(f"haltere link: {_where(shell)}\n")
         with _left_to_the_command():
             code, answer = shell.run(words)

@@ -1,13 +1,14 @@
-"""Makes the options of a command of the fields of `haltere.adhoc.conditions`, so that each condition is stated once."""
+"""Makes the options of a command of the fields of dataclasses, so that what several commands take is stated once."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+from typer.models import ParameterInfo
 
 from haltere.adhoc.conditions import (
     MOVES,
@@ -23,15 +24,87 @@ from haltere.adhoc.conditions import (
 Command = Callable[..., None]
 
 
+def fills(command: Command) -> Command:
+    """Replace each parameter whose type is a dataclass of options by an option for each of its fields.
+
+    Each field is annotated as typer wants it, or is itself such a dataclass. The command is called with an object of
+    the class. The default of the parameter, if it has one, has the defaults of the options.
+    """
+    groups: dict[str, type[Any]] = {}
+    parameters = []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if _holds_options(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            default = None if parameter.default is parameter.empty else parameter.default
+            parameters += _fields(parameter.annotation, default)
+        else:
+            parameters.append(_by_name(parameter))
+
+    def called(**values: Any) -> None:
+        made = {name: _made(kind, values) for name, kind in groups.items()}
+        command(**values, **made)
+
+    return _signed(called, command, parameters)
+
+
+def _holds_options(kind: object) -> bool:
+    if not isinstance(kind, type) or not is_dataclass(kind):
+        return False
+    hints = get_type_hints(kind, include_extras=True)
+    return all(_is_option(hint) or _holds_options(hint) for hint in hints.values())
+
+
+def _is_option(hint: object) -> bool:
+    return get_origin(hint) is Annotated and any(isinstance(one, ParameterInfo) for one in get_args(hint)[1:])
+
+
+def _fields(kind: type[Any], given: object) -> list[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for field in fields(kind):
+        if _holds_options(hints[field.name]):
+            found += _fields(hints[field.name], None if given is None else getattr(given, field.name))
+            continue
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        default = default if given is None else getattr(given, field.name)
+        named = inspect.Parameter.KEYWORD_ONLY
+        found.append(inspect.Parameter(field.name, named, default=default, annotation=hints[field.name]))
+    return found
+
+
+def _made(kind: type[Any], values: dict[str, Any]) -> Any:
+    """Take the values of a dataclass's fields out of those that were given, and return its object."""
+    hints = get_type_hints(kind, include_extras=True)
+    return kind(
+        **{
+            field.name: _made(hints[field.name], values)
+            if _holds_options(hints[field.name])
+            else values.pop(field.name)
+            for field in fields(kind)
+        }
+    )
+
+
+def _signed(called: Command, command: Command, parameters: list[inspect.Parameter]) -> Command:
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    called.__name__, called.__doc__ = command.__name__, command.__doc__
+    return called
+
+
 def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[Command], Command]:
     """Replace a command's parameter `conditions` by an option for each field of the class of `defaults`.
+
+    Other parameters are replaced as `fills` does.
 
     The command is called with `conditions`: `defaults` with what was given in their place. Fields in `without` are no
     options of this command.
     """
     known = [field.name for field, about in stated(type(defaults)) if field.name not in without and not about.key]
 
-    def decorate(command: Command) -> Command:
+    def decorate(plain: Command) -> Command:
+        command = fills(plain)
+
         def called(context: typer.Context, **values: Any) -> None:
             given = {name: values.pop(name) for name in known}
             given = {name: value for name, value in given.items() if _was_given(context, name)}
@@ -46,10 +119,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
         parameters = [context]
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
             parameters += _options(defaults, known) if parameter.name == "conditions" else [_by_name(parameter)]
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        called.__name__, called.__doc__ = command.__name__, command.__doc__
-        return called
+        return _signed(called, command, parameters)
 
     return decorate
 

@@ -152,8 +152,13 @@ def schema(of: str) -> None:
         from haltere.study.schema import study_schema
 
         found = study_schema()
+    elif of == "figures":
+        from haltere.figures.kinds import model
+
+        found = model().model_json_schema()
     else:
-        raise InputError("there is no schema of that", field="schema", given=as_written(of), right="scenario or study")
+        right = "scenario, study or figures"
+        raise InputError("there is no schema of that", field="schema", given=as_written(of), right=right)
     print(json.dumps(found, indent=2))
 
 

@@ -15,8 +15,9 @@ from haltere.results import load
 def command(results: Path, study: Path | None) -> None:
     """Write the report and say where it is."""
     manifest = load(results).manifest
-    folder = study or Path(str(manifest["study_file"])).parent
-    if not folder.is_dir():
+    file = manifest["study_file"]  # a comparison of two lakes has none
+    folder = study or (None if file is None else Path(str(file)).parent)
+    if folder is not None and not folder.is_dir():
         raise InputError(
             "the study's folder is not here",
             place=Place(shown(folder)),
@@ -27,9 +28,9 @@ def command(results: Path, study: Path | None) -> None:
 
     console = show.out()
     with console.status("writing the report"):
-        file, findings = written(results, folder)
+        page, findings = written(results, folder)
     console.print(escape((results / "verdicts.md").read_text(encoding="utf-8").partition("\n\n")[0]), soft_wrap=True)
-    console.print(f"report: {shown(file)}", soft_wrap=True)
+    console.print(f"report: {shown(page)}", soft_wrap=True)
     broken = findings.broken()
     for reason in broken:
         show.err().print(f"claims: {reason}", markup=False, soft_wrap=True)

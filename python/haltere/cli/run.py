@@ -10,13 +10,13 @@ from rich.markup import escape
 
 from haltere.cli import exits, show
 from haltere.documents import shown
-from haltere.errors import Interrupted
+from haltere.errors import InputError, Interrupted
 from haltere.executor import ThreadExecutor
 from haltere.fidelity.links import without_rate
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
 from haltere.runner.estimate import estimate
-from haltere.study import Study
+from haltere.study import Study, is_of_paths
 
 
 def command(
@@ -33,6 +33,16 @@ def command(
     dry_run: bool,
 ) -> None:
     """Run the campaign, or say how big it is."""
+    if is_of_paths(path):
+        from haltere.cli.paths.comparing import run as compared
+
+        given = {"--variant": variant, "--experiment": experiments, "--fidelity": fidelity, "--slurm": slurm}
+        beside = next((name for name, value in given.items() if value), "--dry-run" if dry_run else None)
+        if beside is not None:
+            right = "--replications, --dask and --out"
+            raise InputError("is not for a study of measured paths", field=beside, right=right)
+        compared(path, out, replications, dask)
+        return
     ThreadExecutor(workers)  # refuses a wrong number of workers before anything is read
     study = Study.load(path, variant=variant, fidelity=fidelity or None)
     campaign = Campaign(study, out=out, replications=replications, experiments=experiments)

@@ -1,20 +1,19 @@
-"""`haltere trace`: records one run in detail."""
+"""`haltere trace` and `haltere shadow`: record one run in detail."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from haltere.adhoc.conditions import Conditions
-from haltere.adhoc.first_difference import between
 from haltere.adhoc.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.cli import exits, show
-from haltere.cli.first_difference import tell, tolerance_s
+from haltere.cli.commands.trace import Chosen, Files
+from haltere.cli.first_difference import refuse_negative
 from haltere.documents import shown
-from haltere.errors import InputError
 from haltere.fidelity import named
 from haltere.results import load
 from haltere.scenario import Scenario
@@ -25,69 +24,54 @@ from haltere.study.origin import run_of
 def command(
     what: list[str],
     conditions: Conditions,
+    chosen: Chosen,
+    files: Files,
+    controls: Sequence[str],
     *,
-    seed: int,
-    replication: int,
-    out: Path | None,
-    qlog: bool = False,
-    pcap: bool = False,
-    links: list[str] | None = None,
-    flent: bool = False,
-    run: str | None = None,
-    shadows: list[str] | None = None,
-    beside: str | None = None,
-    tolerance: str = "100us",
-    as_json: bool = False,
+    as_json: bool,
 ) -> None:
-    """Trace a scenario file, contenders on one link, or a run of some results; write the series and their figure."""
-    for name, value in (("--seed", seed), ("--replication", replication)):
-        if value < 0:
-            raise InputError("is negative", field=name, given=str(value), right="a whole number from 0")
+    """Trace a scenario file, contenders on one link, or a run of some results; write the series and their figure.
+
+    Args:
+        what: the file, the contenders, or the results' folder.
+        conditions: of contenders.
+        chosen: which run it is, and where its trace goes.
+        files: what is written besides.
+        controls: the congestion controls in the shadow of those in command.
+        as_json: whether the answer is for programs.
+    """
+    seed, replication = chosen.seed, chosen.replication
+    refuse_negative(seed, replication)
     named(conditions.fidelity)
-    chosen = None if run is None else run_of(load(what[0]), run)
-    if chosen is not None:
-        seed, replication = chosen.seed, chosen.replication
-    folder = out or Path("traces") / _named(what, chosen)
-    wanted = {"qlog": folder / "qlog" if qlog else None, "pcap": folder / "pcap" if pcap or links else None}
+    run = None if chosen.run is None else run_of(load(what[0]), chosen.run)
+    if run is not None:
+        seed, replication = run.seed, run.replication
+    folder = chosen.out or Path("traces") / _folder(what, run)
+    packets = files.pcap or files.pcap_link
+    wanted = {"qlog": folder / "qlog" if files.qlog else None, "pcap": folder / "pcap" if packets else None}
     # Checked first: the fidelity may not support the scenario either, but this error helps more.
-    refuse_files(conditions.fidelity, **wanted, flent=folder if flent else None)
-    near = tolerance_s(tolerance)
-    other = None if beside is None else _other(what, beside, conditions, chosen)
-    refuse_shadows(conditions.fidelity, shadows or ())
-    scenario = _scenario(what, conditions, chosen)
+    refuse_files(conditions.fidelity, **wanted, flent=folder if files.flent else None)
+    refuse_shadows(conditions.fidelity, controls)
+    scenario = _scenario(what, conditions, run)
     _clear(folder)
     with show.err().status("running"):
-        traced = trace(scenario, seed=seed, replication=replication, links=links or (), shadow=shadows or (), **wanted)
+        traced = trace(
+            scenario, seed=seed, replication=replication, links=files.pcap_link or (), shadow=controls, **wanted
+        )
     with show.err().status("drawing"):
         drawn = _write(folder, scenario, traced, seed, replication)
-    found = None if other is None else between(scenario, other, seed=seed, replication=replication, tolerance_s=near)
-    data = traced.flent(folder / folder.name, title=folder.name) if flent else None
+    data = traced.flent(folder / folder.name, title=folder.name) if files.flent else None
     if as_json:
-        said = {"folder": str(folder), "result": traced.result.data, "shadows": traced.data.get("shadows", [])}
-        differences = {} if found is None else {"first_difference": [one.json() for one in found]}
-        print(json.dumps(said | differences))
+        shadows = traced.data.get("shadows", [])
+        print(json.dumps({"folder": str(folder), "result": traced.result.data, "shadows": shadows}))
     else:
         _tell(traced, folder, drawn=drawn)
         if data is not None:
             show.out().print(f"flent file {shown(data)}", markup=False)
         _tell_files(wanted)
-        if found is not None:
-            tell(found, as_json=False)
     flows = traced.result.flows
     failed = flows.filter(flows["error"].is_not_null()).height
     exits.end(failed or (traced.result.status != "ok") * max(1, flows.height), flows.height)
-
-
-def _other(what: list[str], beside: str, conditions: Conditions, chosen: Run | None) -> Scenario:
-    """Return the scenario of the contender with which the one that is traced is compared."""
-    if chosen is not None or _is_file(what) or len(what) != 1:
-        raise InputError(
-            "compares one contender with another",
-            field="--first-difference",
-            given=f"{len(what)} contenders" if len(what) > 1 else "a file",
-            right="one contender, such as haltere trace tcp/cubic --first-difference tcp/cubic-hystart",
-        )
-    return conditions.scenario([beside])
 
 
 def _tell(traced: Trace, folder: Path, *, drawn: bool) -> None:
@@ -136,7 +120,7 @@ def _scenario(what: list[str], conditions: Conditions, chosen: Run | None) -> Sc
     return conditions.scenario(what)
 
 
-def _named(what: list[str], chosen: Run | None) -> str:
+def _folder(what: list[str], chosen: Run | None) -> str:
     """Return the name of the folder: that of the results and the run, of the file, or of the contenders."""
     if chosen is not None:
         return f"{Path(what[0]).name}-{chosen.id}"

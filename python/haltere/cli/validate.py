@@ -10,10 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from haltere.adhoc.conditions import Comparison
-from haltere.adhoc.first_difference import first_difference
 from haltere.adhoc.validation import Quantity, Validation, validate
 from haltere.cli import show
-from haltere.cli.first_difference import tell, tolerance_s
 from haltere.documents import shown
 
 _WORDS = {
@@ -33,12 +31,8 @@ def command(
     *,
     out: Path | None,
     as_json: bool,
-    tolerance: str | None = None,
 ) -> None:
-    """Run both and print; write the figure. With a tolerance, look for the first packet that differs instead."""
-    if tolerance is not None:
-        _first_difference(contenders, what, tolerance, as_json=as_json)
-        return
+    """Run both and print; write the figure."""
     with show.progress("validating") as advance:
         found = validate(
             contenders,
@@ -62,13 +56,6 @@ def command(
     console.print(_table(found))
     console.print(escape(_verdict(found)))
     console.print(escape(f"figure of the first replication: {shown(folder / 'validate.svg')}"))
-
-
-def _first_difference(contenders: list[str], what: Comparison, tolerance: str, *, as_json: bool) -> None:
-    near = tolerance_s(tolerance)
-    with show.err().status("running the model and the kernel"):
-        found = first_difference(contenders, what, seed=what.seed, tolerance_s=near)
-    tell(found, as_json=as_json)
 
 
 def _table(found: Validation) -> Table:

@@ -108,7 +108,7 @@ def read(folder: Path, manifest: Mapping[str, Any]) -> list[Kept]:
     file = folder / FILE
     if not file.exists():
         return []
-    with reading(file, "haltere explain --study"):
+    with reading(file, "haltere why"):
         data = json.loads(file.read_text(encoding="utf-8"))
         keys = keys_of(manifest)
         return [

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
 
 from haltere.explanation.maps import Map
-from haltere.explanation.page import filled
-from haltere.figures import on_paper
+from haltere.explanation.page import filled, store
 from haltere.figures.parts import Axis, Figure, Panel, Rect, Series
 from haltere.metrics import quantities
 
@@ -58,14 +56,8 @@ def _said(names: list[str], levels: tuple[str, ...]) -> str:
 
 def write(found: Map, folder: Path) -> list[Path]:
     """Write the heat maps (SVG, PDF), the page (HTML) and the numbers (JSON) into a folder; the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
     figure = effect_map(found)
-    written = on_paper.draw(figure, folder / STEM)
-    page = folder / f"{STEM}.html"
-    page.write_text(html(found, figure), encoding="utf-8")
-    numbers = folder / f"{STEM}.json"
-    numbers.write_text(json.dumps(found.data(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return [*written, page, numbers]
+    return store(folder / STEM, figure, html(found, figure), found.data())
 
 
 def html(found: Map, figure: Figure) -> str:

@@ -52,14 +52,19 @@ def waterfall(found: Explanation) -> Figure:
 
 def write(found: Explanation, folder: Path) -> list[Path]:
     """Write the figure (SVG, PDF), the page (HTML) and the numbers (JSON) into a folder; the paths written."""
-    folder.mkdir(parents=True, exist_ok=True)
     figure = waterfall(found)
-    written = on_paper.draw(figure, folder / STEM)
-    page = folder / f"{STEM}.html"
-    page.write_text(html(found, figure), encoding="utf-8")
-    numbers = folder / f"{STEM}.json"
-    numbers.write_text(json.dumps(found.data(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    return [*written, page, numbers]
+    return store(folder / STEM, figure, html(found, figure), found.data())
+
+
+def store(stem: Path, figure: Figure, page: str, numbers: object) -> list[Path]:
+    """Write a figure, a page and its numbers into files with the endings of their kinds; the paths written."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    written = on_paper.draw(figure, stem)
+    for ending, text in ((".html", page), (".json", json.dumps(numbers, indent=1, allow_nan=False) + "\n")):
+        path = stem.with_name(stem.name + ending)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
 
 
 def html(found: Explanation, figure: Figure) -> str:

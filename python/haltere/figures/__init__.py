@@ -40,9 +40,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Callable[..., Drawing]:
-    # A module of the package is asked for here before it is imported, also by those that `api` imports.
-    own = name.startswith("_") or find_spec(f"{__name__}.{name}") is not None
-    function = None if own else _functions().get(name)
+    # `from haltere.figures import parts` asks here first: a module of the package must not load all kinds.
+    is_module = name.startswith("_") or find_spec(f"haltere.figures.{name}") is not None
+    function = None if is_module else _functions().get(name)
     if function is None:
         raise AttributeError(f"module 'haltere.figures' has no attribute {name!r}")
     return function

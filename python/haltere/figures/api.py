@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
     from matplotlib.figure import SubFigure
 
-FORMATS = (".svg", ".pdf", ".png")
 _OTHERS = (".jpg", ".jpeg", ".gif", ".webp", ".tif", ".tiff", ".bmp", ".eps", ".ps")
 
 _STYLE = """
@@ -62,11 +61,9 @@ class Drawing:
         out = Path(path)
         if out.suffix in _OTHERS:
             raise InputError(
-                "figures have no such format", field="save", given=as_written(str(path)), right=", ".join(FORMATS)
+                "figures have no such format", field="save", given=as_written(str(path)), right=".svg, .pdf, .png"
             )
-        formats = (out.suffix[1:],) if out.suffix in FORMATS else ("svg", "pdf")
-        stem = out.with_suffix("") if out.suffix in FORMATS else out
-        return on_paper.draw(self.lettering.lettered(self.figure), stem, self.lettering.font, formats)
+        return on_paper.write(self.lettering.lettered(self.figure), out, self.lettering.font)
 
     def onto(self, ax: Axes | None = None, fig: Canvas | SubFigure | None = None) -> Drawing:
         """Draw the figure into axes of Matplotlib, or, if it has several panels, into a figure; return the drawing.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from haltere.figures.parts import AnyMark, Axis, Figure, Rect, Table, up_to
 from haltere.figures.samples import Part, ends, listed_axis, sample, value_text
@@ -17,7 +16,7 @@ from haltere.stats import Interval
 class Bars(Chart):
     """Grouped bars: `metric` on y from `baseline`, the levels of `x` on x, the levels of `series` side by side."""
 
-    description: ClassVar = Description("bars", "bar", "Grouped bars with 95 % intervals.")
+    description = Description("bars", "bar", "Grouped bars with 95 % intervals.")
 
     x: str
     series: str

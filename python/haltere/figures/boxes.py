@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -27,7 +26,7 @@ _REACH = 1.5
 class Boxes(Chart):
     """Box plots over treatments: `metric` on y, the levels of `x` on x, the levels of `series` side by side."""
 
-    description: ClassVar = Description(
+    description = Description(
         "boxes",
         "box",
         "How a metric is spread over treatments.",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +18,7 @@ _TOLD = (0.1, 0.25, 0.5, 0.75, 0.9)
 class Cdfs(Chart):
     """The cumulative distribution of the metric over runs."""
 
-    description: ClassVar = Description("cdfs", "cdf", "The cumulative distribution over runs.")
+    description = Description("cdfs", "cdf", "The cumulative distribution over runs.")
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -38,7 +37,7 @@ class Choices(Map):
     `panels`, `rows` and `columns` place a cell. Over all factors that are named nowhere the comparison is averaged.
     """
 
-    description: ClassVar = Description(
+    description = Description(
         "choices",
         "choice",
         "A map that names the better levels of a factor.",

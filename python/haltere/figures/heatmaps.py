@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from haltere.figures.maps import Cell, Factors, directions, panels
 from haltere.figures.parts import Figure
 from haltere.figures.samples import levels_text, sample, value_text
@@ -20,7 +18,7 @@ class Heatmaps(Chart):
     The colour goes from the least mean to the largest, over all panels; each cell has its number.
     """
 
-    description: ClassVar = Description("heatmaps", "heatmap", "A metric's mean as a colour, over two factors.")
+    description = Description("heatmaps", "heatmap", "A metric's mean as a colour, over two factors.")
 
     x: str
     y: str

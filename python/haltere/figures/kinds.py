@@ -65,7 +65,7 @@ def read(path: Path) -> FigureList:
     try:
         figures = model().model_validate(document.data)
     except ValidationError as error:
-        raise _refusal(document, error.errors()) from None
+        raise refusal(document, error.errors(), model()) from None
     seen: set[str] = set()
     for kind, members in figures.lists().items():
         for index, figure in enumerate(members):
@@ -130,11 +130,12 @@ def _model_at(model: type[BaseModel], path: list[str | int]) -> type[BaseModel]:
     return model
 
 
-def _refusal(document: Document, faults: list[ErrorDetails]) -> InputError:
+def refusal(document: Document, faults: list[ErrorDetails], fits: type[BaseModel]) -> InputError:
+    """The error for a file that does not fit a model: its first fault, with the line."""
     # A field that is missing may be there under a wrong name, which says more.
     fault, others = min(faults, key=lambda one: one["type"] == "missing"), len(faults) - 1
     field = join(list(fault["loc"]))
-    problem, right = problem_of(fault, model())
+    problem, right = problem_of(fault, fits)
     notes = (f"{others} more field{'s are' if others > 1 else ' is'} wrong after this one",) if others else ()
     return InputError(
         problem,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from haltere.figures.parts import AnyMark, Dot, Figure, Line
 from haltere.figures.samples import Part, ends, factor_axis, number_axis, sample, value_text
@@ -14,7 +13,7 @@ from haltere.metrics import quantities
 class Lines(Chart):
     """The metric's mean with its 95 % interval along the factor `x`, to scale where its levels are quantities."""
 
-    description: ClassVar = Description("lines", "line", "Means with 95 % intervals along a factor.")
+    description = Description("lines", "line", "Means with 95 % intervals along a factor.")
 
     x: str
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from haltere.figures.parts import Axis, Panel, Rect, Series
 from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Kind, MetricName
 from haltere.metrics import quantities
 from haltere.metrics.tables import Key
+from haltere.metrics.text import OPACITY
 
+_KEY = Rect((0, 1), (0, 1), OPACITY, ["cell"])
 _GAP = 0.12
 """Between groups of columns, in columns."""
 
@@ -35,7 +37,7 @@ Factors = Mapping[str, Sequence[str]]
 class Map(Kind):
     """A map over the levels of `panels`, `rows` and `columns`, in which levels of `factor` are compared."""
 
-    factors: ClassVar = ("factor", "panels", "rows", "columns")
+    factors = ("factor", "panels", "rows", "columns")
 
     metric: MetricName
     factor: str
@@ -100,7 +102,7 @@ def panels(
                 place=said, value=shown.value,
             )  # fmt: skip
             marks[shown.series].append(rect)
-        drawn = [Series(look, label, rects) for (look, label), rects in zip(series, marks, strict=True)]
+        drawn = [Series(look, label, rects, _KEY) for (look, label), rects in zip(series, marks, strict=True)]
         found.append(Panel(_text(sides["panels"], panel), x, y, drawn))
     return found
 

@@ -37,13 +37,14 @@ from haltere.figures.parts import (
 )
 from haltere.metrics.text import OPACITY
 
+FORMATS = (".svg", ".pdf", ".png")
 _ACROSS = 3
 """Panels that stand side by side at most, also of maps with narrow cells; of others two, with broad cells one."""
 _NARROW, _BROAD = 35, 70
 _LABEL = 0.062
 """Distance of two labels beside a plot, of its height."""
-_MANY = 400
-"""Rectangles beyond which a series is drawn as an image."""
+_MANY, _DOTS = 400, 20_000
+"""Rectangles and dots beyond which a series is drawn as an image."""
 
 
 def draw(figure: Figure, stem: Path, font: str = "", formats: Sequence[str] = ("svg", "pdf")) -> list[Path]:
@@ -52,6 +53,13 @@ def draw(figure: Figure, stem: Path, font: str = "", formats: Sequence[str] = ("
         canvas = Canvas(figsize=_size(figure))
         fill(figure, canvas)
         return style.save(canvas, stem, tuple(formats))
+
+
+def write(figure: Figure, path: Path, font: str = "") -> list[Path]:
+    """Draw a figure into the file of this name, in the format of its ending, or into `path.svg` and `path.pdf`."""
+    if path.suffix in FORMATS:
+        return draw(figure, path.with_suffix(""), font, (path.suffix[1:],))
+    return draw(figure, path, font)
 
 
 def _grid(figure: Figure) -> tuple[int, int]:
@@ -76,7 +84,8 @@ def _size(figure: Figure) -> tuple[float, float]:
     if y.listed:
         return 1.35 * style.COLUMN_IN, 0.19 * abs(y.high - y.low) + 0.62
     if figure.stacked:
-        return style.COLUMN_IN, 0.5 + 1.25 * down
+        whole = sum(panel.height for panel in figure.panels)
+        return (style.PAGE_IN, 0.45 + 1.35 * whole) if figure.wide else (style.COLUMN_IN, 0.5 + 1.25 * whole)
     return style.PAGE_IN if across > 1 else style.COLUMN_IN, 0.45 + (2.15 if figure.wide else 1.9) * down
 
 
@@ -91,7 +100,10 @@ def fill(figure: Figure, canvas: Canvas | SubFigure) -> None:
         return
     down, across = _grid(figure)
     alike = not figure.stacked and not figure.cell
-    grid = canvas.subplots(down, across, sharex=alike or figure.stacked, sharey=alike, squeeze=False)
+    heights = [panel.height for panel in figure.panels] if figure.stacked else None
+    grid = canvas.subplots(
+        down, across, sharex=alike or figure.stacked, sharey=alike, squeeze=False, height_ratios=heights
+    )
     for axes, panel in zip(grid.flat, figure.panels, strict=False):
         onto(panel, axes, cells=figure.cell is not None, columns=_size(figure)[0] / across / style.COLUMN_IN)
         axes.label_outer()
@@ -109,7 +121,10 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
     if figure.stacked:
         for axes, panel in zip(grid.flat, figure.panels, strict=True):
             inside(axes, panel)
+            axes.grid(visible=True, axis="both")
         canvas.align_ylabels()
+        if isinstance(canvas, Canvas):
+            style.legend(canvas, keys(figure.keys), place="outside upper left")
     elif isinstance(canvas, Canvas):
         notes = [Patch(alpha=0.0, label=f"{word}: {meaning}") for word, meaning in figure.notes]
         place: style.Place = "outside lower center" if figure.cell else "outside upper right"
@@ -126,7 +141,13 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
 def inside(axes: Axes, panel: Panel) -> None:
     """Set the legend of a panel into its axes, where it has one."""
     if panel.legend:
-        axes.legend(handles=keys(panel.legend), loc="lower right", bbox_to_anchor=(1, 0.97), ncols=len(panel.legend))
+        axes.legend(
+            handles=keys(panel.legend),
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0,
+            ncols=len(panel.legend),
+        )
 
 
 def keys(legend: Sequence[Series]) -> list[Artist]:
@@ -135,19 +156,22 @@ def keys(legend: Sequence[Series]) -> list[Artist]:
 
 
 def _key(series: Series) -> Artist:
-    shown, first = look_of(series.look), next(iter(series.marks), None)
+    shown, first = look_of(series.look), series.shown
     if isinstance(first, Dot) and first.form == "diamond":
         like: dict[str, Any] = {"marker": "D", "markersize": 4, "markerfacecolor": "white", "linestyle": "none"}
         return Line2D([], [], color=shown.light, label=series.label, **like)
+    if isinstance(first, Outline) and series.key:
+        return Patch(color=shown.light, alpha=first.strength, linewidth=0, label=series.label)
     if isinstance(first, Rect | Box):
         pale = OPACITY if isinstance(first, Box) or first.text else 1.0
         hatch = shown.hatch if hatched(series, first) else None
         colour = (shown.light, pale)
         return Patch(facecolor=colour, edgecolor="white", linewidth=0.0, hatch=hatch, label=series.label)
-    dots = any(isinstance(mark, Dot) and mark.form != "answer" for mark in series.marks)
-    key = Line2D([], [], color=shown.light, marker=shown.marker if dots else None, markersize=3.2, label=series.label)
-    key.set_linestyle(shown.line if isinstance(first, Line) else "none")  # type: ignore[arg-type]
-    key.set_alpha(first.strength if isinstance(first, Line) else 1.0)
+    dots = any(isinstance(mark, Dot) and mark.form != "answer" for mark in (first, *series.marks))
+    marker = _MARKERS.get(first.form if isinstance(first, Dot) else "", shown.marker) if dots else None
+    key = Line2D([], [], color=shown.light, marker=marker, markersize=3.2, linestyle="none", label=series.label)
+    if isinstance(first, Line):
+        key.set(linestyle=first.dash or shown.line, alpha=first.strength, linewidth=first.weight)
     return key
 
 
@@ -265,7 +289,8 @@ def _box(axes: Axes, box: Box, colour: str) -> None:
     )
 
 
-_SIZES = {"dot": 3.2, "point": 2.2, "diamond": 4.0}
+_SIZES = {"dot": 3.2, "point": 2.2, "grain": 1.8, "cross": 2.6, "diamond": 4.0}
+_MARKERS = {"grain": ".", "cross": "x", "diamond": "D"}
 
 
 def _lines_and_dots(axes: Axes, series: Series) -> None:
@@ -274,8 +299,9 @@ def _lines_and_dots(axes: Axes, series: Series) -> None:
         if isinstance(mark, Line):
             xs, ys = [p[0] for p in mark.points], [p[1] for p in mark.points]
             how = "steps-post" if mark.steps else "default"
-            thin = 0.5 if mark.value else 1.0
-            axes.plot(xs, ys, color=shown.light, ls=shown.line, linewidth=thin, alpha=mark.strength, drawstyle=how)
+            weight = 0.5 if mark.value else mark.weight
+            dash = mark.dash or shown.line
+            axes.plot(xs, ys, color=shown.light, ls=dash, linewidth=weight, alpha=mark.strength, drawstyle=how)
     dots = [mark for mark in series.marks if isinstance(mark, Dot) and mark.form != "answer"]
     for dot in dots:
         if dot.y_ends is not None:
@@ -283,11 +309,21 @@ def _lines_and_dots(axes: Axes, series: Series) -> None:
         if dot.x_ends is not None:
             axes.plot(dot.x_ends, [dot.y, dot.y], color=shown.light, linewidth=0.8)
     if dots:
-        marker = "D" if dots[0].form == "diamond" else shown.marker
+        marker = _MARKERS.get(dots[0].form, shown.marker)
         face = "white" if dots[0].form == "diamond" else shown.light
         size = _SIZES[dots[0].form]
         xs, ys = [dot.x for dot in dots], [dot.y for dot in dots]
-        axes.plot(xs, ys, marker, markersize=size, color=shown.light, markerfacecolor=face)
+        image = len(dots) > _DOTS
+        axes.plot(
+            xs,
+            ys,
+            marker,
+            markersize=size,
+            color=shown.light,
+            markerfacecolor=face,
+            rasterized=image,
+            markeredgewidth=0.5,
+        )
 
 
 def _labels(axes: Axes, panel: Panel) -> None:

@@ -113,7 +113,7 @@ def _frame(figure: Figure, panel: Panel) -> _Frame:
         slant = widest > 2 * figure.cell[0]
         wide = abs(x.high - x.low) * (figure.cell[0] if slant else max(figure.cell[0], widest))
         high = abs(y.high - y.low) * figure.cell[1]
-        left, top = 7 * longest + 10, 12 + _SINE * widest if slant else 34.0 if x.groups else 16.0
+        left, top = 6.5 * longest + 10, 12 + _SINE * widest if slant else 34.0 if x.groups else 16.0
         return _Frame(x, y, left, top, wide, high, left + wide + (widest if slant else 2), top + high + 4, slant)
     margin, top, right, bottom = max(42.0, _CHARACTER * longest + 12), 10.0, 10.0, 40.0
     width, height = (480.0, 270.0) if figure.wide else (320.0, 220.0)
@@ -209,7 +209,7 @@ def _line(frame: _Frame, series: Series, line: Line) -> str:
     path: list[str] = []
     last: Point | None = None
     for px, py in line.points:
-        if math.isnan(px):
+        if math.isnan(px) or math.isnan(py):
             last = None
             continue
         x, y = frame.x(px), frame.y(py)
@@ -221,7 +221,7 @@ def _line(frame: _Frame, series: Series, line: Line) -> str:
             path.append(f"H{x:.1f}V{y:.1f}" if line.steps else f"L{x:.1f} {y:.1f}")
         last = (x, y)
     pale = f' stroke-opacity="{line.strength:.2f}"' if line.strength < 1 else ""
-    dash = _DASHES.get(look_of(series.look).line, "")
+    dash = _DASHES.get(line.dash or look_of(series.look).line, "")
     # Lines that answer are found by pointing at them; others leave that to the marks below them.
     return f'<path class="{"track" if line.value else "line"}"{pale}{dash} d="{"".join(path)}"/>'
 
@@ -264,7 +264,7 @@ def _box(frame: _Frame, box: Box) -> str:
     )
 
 
-_RADIUS = {"dot": 3.0, "point": 2.0, "answer": 2.4}
+_RADIUS = {"dot": 3.0, "point": 2.0, "grain": 1.0, "cross": 1.5, "answer": 2.4}
 
 
 def _dot(frame: _Frame, dot: Dot) -> str:
@@ -299,7 +299,7 @@ def hatched(series: Series, mark: AnyMark) -> bool:
 
 def swatch(series: Series) -> str:
     """The mark of a series in a legend, with its colour and its hatch."""
-    first = next(iter(series.marks), None)
+    first = series.shown
     if isinstance(first, Dot) and first.form == "diamond":
         shape = '<path class="ring" d="M7 1l6 6l-6 6l-6 -6z"/>'
     else:

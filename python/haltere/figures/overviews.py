@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from haltere.figures.maps import Cell, Map, directions, panels
 from haltere.figures.parts import Figure, NotInResultsError
@@ -26,7 +26,7 @@ class Overview(Map):
     factors of the experiment.
     """
 
-    description: ClassVar = Description(
+    description = Description(
         "overviews",
         "overview",
         "A map of all treatments, in which two levels of a factor are set against each other.",

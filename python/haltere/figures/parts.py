@@ -30,16 +30,17 @@ _OWN = {
     "ink": Look("ink", "#1a1a1a", "#e8eaee", "", "D", "-"),
     "up": Look("up", "#b4533c", "#d3745c", "", "o", "-"),
     "down": Look("down", "#2f6f9f", "#5b9bcb", "", "o", "-"),
+    "quiet": Look("quiet", "#6b6b6b", "#a3aab5", "", "o", "-"),
     "land": Look("land", "#dfe1e5", "#343943", "", "", "-"),
 }
 
 
 def look_of(name: str) -> Look:
-    """How a series is drawn: by one of `_OWN`, a contender, or `level 0` and so on for other levels.
+    """How a series is drawn: by one of `_OWN`, a colour such as `#0072B2`, a contender, or `level 0` and so on.
 
     The first two are of Okabe and Ito, "Color Universal Design", 2008.
     """
-    return _OWN.get(name) or look(name)
+    return Look(name, name, name, "", "o", "-") if name.startswith("#") else _OWN.get(name) or look(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class Axis:
             low, high, at = math.log10(low), math.log10(high), math.log10(max(at, min(low, high)))
         return min(max((at - low) / (high - low), 0.0), 1.0) if high != low else 0.0
 
-    def ticks(self) -> list[float]:
-        """Return some round values between the ends."""
+    def ticks(self, most: float = 6) -> list[float]:
+        """Return some round values between the ends; about `most` on a linear axis."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             wide = math.log10(self.high / self.low) > 2.5
@@ -80,17 +81,17 @@ class Axis:
                 found = self._within([step * 10.0**power for power in range(first, last + 1) for step in steps])
                 if len(found) > 2:
                     return found
-        power = 10.0 ** math.floor(math.log10((self.high - self.low) / 4))
-        step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * 6 >= self.high - self.low)
+        power = 10.0 ** math.floor(math.log10(1.5 * (self.high - self.low) / most))
+        step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m * most >= self.high - self.low)
         begin = math.ceil(self.low / step - 1e-9)
         return self._within([round(i * step, 9) for i in range(begin, math.floor(self.high / step + 1e-9) + 1)])
 
     def _within(self, values: Sequence[float]) -> list[float]:
         return [value for value in values if self.low <= value * (1 + 1e-12) and value <= self.high * (1 + 1e-12)]
 
-    def marked(self) -> Names:
-        """Return the places with a text beside them: the names, or else the ticks."""
-        return self.names or [(tick, tick_text(tick)) for tick in self.ticks()]
+    def marked(self, most: float = 6) -> Names:
+        """Return the places with a text beside them: the names, or else the ticks, about `most` of them."""
+        return self.names or [(tick, tick_text(tick)) for tick in self.ticks(most)]
 
 
 def tick_text(value: float) -> str:
@@ -121,7 +122,7 @@ def without_overlaps(axis: Axis, characters: float = CHARACTERS) -> Names:
     """The marked places of an axis, on which so many characters have room, without texts that would overlap others."""
     found: list[tuple[float, str]] = []
     end = -math.inf
-    for at, text in axis.marked():
+    for at, text in axis.marked(max(6.0, 6 * characters / CHARACTERS)):
         middle, half = axis.place(at) * characters, len(text) / 2
         there = middle - half >= end + 0.6
         found.append((at, text if there else ""))
@@ -144,11 +145,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Line(Mark):
-    """A line through points, pale if its `strength` is below 1, and level between them if it has `steps`."""
+    """A line through points, pale if its `strength` is below 1, and level between them if it has `steps`.
+
+    `dash` is in Matplotlib's words, as looks have it; without any it is that of the series.
+    """
 
     points: Sequence[Point]
     steps: bool = False
     strength: float = 1.0
+    dash: str = ""
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +198,9 @@ class Dot(Mark):
     x_ends: Ends | None = None
     y_ends: Ends | None = None
     label: str = ""
-    form: Literal["dot", "point", "answer", "diamond"] = "dot"
-    """Full size; small, where there are many; a place at which a curve answers, which paper does not show; or hollow,
-    for what others published."""
+    form: Literal["dot", "point", "grain", "cross", "answer", "diamond"] = "dot"
+    """Full size; small, where there are many; smaller, or a cross, where they are dense; a place at which a curve
+    answers, which paper does not show; or hollow, for what others published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,21 +218,31 @@ AnyMark = Line | Outline | Rect | Box | Dot | Text
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Marks that look alike: `look` is a key of `look_of`. Only a series with a label stands in a legend."""
+    """Marks that look alike: `look` is a key of `look_of`. Only a series with a label stands in a legend.
+
+    There it looks like its first mark, or like `key` if there is one.
+    """
 
     look: str
     label: str
     marks: Sequence[AnyMark]
+    key: AnyMark | None = None
+
+    @property
+    def shown(self) -> AnyMark | None:
+        """The mark that a legend shows."""
+        return self.key or next(iter(self.marks), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One of the plots of a figure."""
+    """One of the plots of a figure. Of plots above each other, `height` is relative to that of others."""
 
     title: str
     x: Axis
     y: Axis
     series: Sequence[Series]
+    height: float = 1.0
 
     @property
     def legend(self) -> list[Series]:
@@ -260,8 +276,9 @@ class Figure:
         notes: what ways of writing in cells mean, such as bold.
         own_table: its numbers; without it, the places and values of its marks.
         cell: width and height of a cell, in pixels of the screen; the plots of other figures have a size of their own.
-        wide: whether its plots are wide, to leave room for labels at their right.
+        wide: whether its plots are wide, for labels at their right or for detail.
         bare: whether it is a map: without axes, both to one scale.
+        keys: what stands in a legend above plots that have legends of their own.
     """
 
     name: str
@@ -275,11 +292,12 @@ class Figure:
     cell: tuple[float, float] | None = None
     wide: bool = False
     bare: bool = False
+    keys: Sequence[Series] = ()
 
     @property
     def stacked(self) -> bool:
         """Whether the panels stand above each other, with different quantities on y."""
-        return len({panel.y.label for panel in self.panels}) > 1
+        return bool(self.keys) or len({panel.y.label for panel in self.panels}) > 1
 
     @property
     def unit(self) -> str:

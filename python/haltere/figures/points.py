@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from haltere.figures.parts import Axis, Dot, Figure, NotInResultsError, Panel, Series, Table
 from haltere.figures.samples import ends, sought
@@ -29,14 +28,14 @@ class Points(Kind):
     There is a point for each level of the factor `label`, at the levels of `where`, and one for each of `also`.
     """
 
-    description: ClassVar = Description(
+    description = Description(
         "points",
         "point",
         "What is gained on y, what is lost on x: a labelled point a treatment.",
         section="Gain and cost",
         width="wide",
     )
-    factors: ClassVar = ("label",)
+    factors = ("label",)
 
     metric: MetricName
     lost: MetricName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import polars as pl
 
@@ -18,8 +18,8 @@ from haltere.metrics.text import significant
 class Scatters(Chart):
     """The metric against another one, `against`, a point a treatment (its means) or a run."""
 
-    description: ClassVar = Description("scatters", "scatter", "A metric against another one.")
-    metrics: ClassVar = ("metric", "against")
+    description = Description("scatters", "scatter", "A metric against another one.")
+    metrics = ("metric", "against")
 
     against: str
     each: Literal["treatment", "run"] = "treatment"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -42,8 +42,8 @@ class Timeline(Kind):
     up to `until`.
     """
 
-    description: ClassVar = Description("timelines", "over_time", "One run over time.", section="Single runs over time")
-    factors: ClassVar = ("series",)
+    description = Description("timelines", "over_time", "One run over time.", section="Single runs over time")
+    factors = ("series",)
 
     where: Mapping[str, str] = Field(default_factory=dict)
     replication: int = 0

@@ -8,14 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from haltere.figures import shadows, style
+from haltere.figures import shadows
+from haltere.figures.parts import AnyMark, Axis, Dot, Figure, Line, Outline, Panel, Point, Rect, Series
 from haltere.figures.peaks import end_without_peaks
 from haltere.metrics.contenders import keys, look
 
@@ -73,20 +69,33 @@ _PANELS = (
 _PATHS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#000000")
 """The colours of paths (Okabe and Ito). Of several paths of one flow each has its own."""
 _LINK_COLOURS = ("#444444", "#999999", "#CC79A7")
-_DOTS = 20_000
-"""Packets beyond which their marks are drawn as an image."""
 _QUEUE_SHARE = 0.1
 """Queues that never hold this share of what the longest one holds are not drawn: access links seldom matter."""
+_PALE, _SHADE = 0.18, 0.15
+"""Opacity of the area below bytes in flight, and of the time in which data is held."""
+
+Drawn = tuple[str, float]
+"""A colour and its opacity."""
 
 
 def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     """Draw a trace as `haltere._core.trace` returns it (parsed from JSON) and return the paths written.
 
     `out` ending in .svg, .pdf or .png is written in that format; any other `out` is a stem, to which .svg and .pdf are
-    added. Every flow keeps its contender's colour; further flows of the same contender are drawn paler. If there is one
-    flow and it has several paths, each path has a colour, and a panel that shows which data it carried when;
-    the panel of held data is shaded while the receiver waits for missing data. Panels without a series are left out.
-    Raises `ValueError` if the trace holds no series at all.
+    added. Raises `ValueError` if the trace holds no series at all.
+    """
+    from haltere.figures import on_paper  # noqa: PLC0415 (drawing is slow to load)
+
+    return on_paper.write(figure_of(trace), out)
+
+
+def figure_of(trace: Mapping[str, Any]) -> Figure:
+    """A trace as a figure.
+
+    Every flow keeps its contender's colour; further flows of the same contender are drawn paler. If there is one flow
+    and it has several paths, each path has a colour, and a panel that shows which data it carried when; the panel of
+    held data is shaded while the receiver waits for missing data. Panels without a series are left out. Raises
+    `ValueError` if the trace holds no series at all.
     """
     everything = [one for one in trace.get("series", ()) if len(one["t_s"]) > 0]
     series = _worth_drawing([one for one in everything if not shadows.is_asked(str(one["who"]))])
@@ -95,35 +104,20 @@ def trace_figure(trace: Mapping[str, Any], out: Path) -> list[Path]:
     if not panels:
         message = "the trace holds no series: nothing to draw"
         raise ValueError(message)
-    result = trace.get("result", {})
-    colours = _colours(result.get("flows", ()))
+    flows = trace.get("result", {}).get("flows", ())
+    colours = _colours(flows)
     schedule = _schedule(trace)
     if schedule is not None:
         colours |= _path_colours(schedule)
     end = max(float(one["t_s"][-1]) for one in series)
-    ends = {f"flow {flow['flow']}": min(end, _end_of(flow, end)) for flow in result.get("flows", ())}
+    ends = {f"flow {flow['flow']}": min(end, _end_of(flow, end)) for flow in flows}
     ends = {who: ends.get(" ".join(who.split()[:2]), end) for who in {str(one["who"]) for one in series} | set(ends)}
-    with style.paper():
-        first = 0 if schedule is None else len(set(schedule["path"]))
-        count = first + len(asked) + len(panels)
-        heights = [0.8] * first + [1.0] * (len(asked) + len(panels))
-        canvas = Figure(figsize=(style.PAGE_IN, 0.45 + 1.35 * sum(heights)))
-        rows = canvas.subplots(count, 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        if schedule is not None:
-            _draw_schedule(list(rows[:first]), schedule)
-        for axes, compared in zip(rows[first:], asked, strict=False):
-            shadows.draw(axes, compared, trace, colours, thin=thin, end=end)
-        for axes, panel in zip(rows[first + len(asked) :], panels, strict=True):
-            _draw_panel(axes, panel, series, colours, ends, end)
-        canvas.align_ylabels()
-        rows[-1].set_xlabel("time (s)")
-        rows[-1].set_xlim(0, end)
-        named = _legend(result, colours) if schedule is None else _path_legend(result, schedule)
-        handles = [Line2D([], [], color=colour, label=label) for label, colour in named]
-        style.legend(canvas, handles, place="outside upper left")
-        if out.suffix in (".svg", ".pdf", ".png"):
-            return style.save(canvas, out.with_suffix(""), (out.suffix[1:],))
-        return style.save(canvas, out)
+    x = Axis("time (s)", 0.0, end)
+    drawn = [] if schedule is None else _scheduled(schedule, x)
+    drawn += [shadows.panel(one, trace, colours, x, lambda one: thin(one, end)) for one in asked]
+    drawn += [_panel(panel, series, colours, ends, x) for panel in panels]
+    named = _flow_keys(flows, colours) if schedule is None else _path_keys(flows, schedule)
+    return Figure("trace", "", drawn, wide=True, keys=named)
 
 
 def _worth_drawing(series: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -142,7 +136,7 @@ def _names(panel: _Panel) -> set[str]:
     return {quantity.name for quantity in panel.quantities}
 
 
-def _colours(flows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, float]]:
+def _colours(flows: Sequence[Mapping[str, Any]]) -> dict[str, Drawn]:
     """Colour and opacity of each flow, by the name it has in the series."""
     seen: dict[str, int] = {}
     colours = {}
@@ -155,11 +149,15 @@ def _colours(flows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, float]]
     return colours
 
 
-def _legend(result: Mapping[str, Any], colours: Mapping[str, tuple[str, float]]) -> list[tuple[str, tuple[str, float]]]:
-    flows = result.get("flows", ())
+def _flow_keys(flows: Sequence[Mapping[str, Any]], colours: Mapping[str, Drawn]) -> list[Series]:
     labels = {f"flow {flow['flow']}": look(str(flow["contender"])).name for flow in flows}
     several = len(labels) > 1
-    return [(f"{label} ({who})" if several else label, colours[who]) for who, label in labels.items()]
+    return [key(f"{label} ({who})" if several else label, *colours[who]) for who, label in labels.items()]
+
+
+def key(label: str, colour: str, strength: float = 1.0, dash: str = "-", weight: float = 1.0) -> Series:
+    """A line in a legend that stands for several in the panels, or for one of many that look like it."""
+    return Series(colour, label, (), Line((), strength=strength, dash=dash, weight=weight))
 
 
 def _schedule(trace: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -170,24 +168,21 @@ def _schedule(trace: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return several[0] if alone and several else None
 
 
-def _path_colours(schedule: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
+def _path_colours(schedule: Mapping[str, Any]) -> dict[str, Drawn]:
     """The colour of each path, by the name it has in the series."""
     flow = f"flow {schedule['flow']}"
     paths = sorted(set(schedule["path"]))
     return {flow if path == 0 else f"{flow} path {path}": (_PATHS[path % len(_PATHS)], 1.0) for path in paths}
 
 
-def _path_legend(result: Mapping[str, Any], schedule: Mapping[str, Any]) -> list[tuple[str, tuple[str, float]]]:
-    contender = look(str(result["flows"][0]["contender"])).name
+def _path_keys(flows: Sequence[Mapping[str, Any]], schedule: Mapping[str, Any]) -> list[Series]:
+    contender = look(str(flows[0]["contender"])).name
     paths = sorted(set(schedule["path"]))
-    return [
-        (f"{contender}, path {path}" if path == 0 else f"path {path}", (_PATHS[path % len(_PATHS)], 1.0))
-        for path in paths
-    ]
+    return [key(f"path {path}" if path else f"{contender}, path 0", _PATHS[path % len(_PATHS)]) for path in paths]
 
 
-def _draw_schedule(rows: Sequence[Axes], schedule: Mapping[str, Any]) -> None:
-    """Draw each packet of each path by when it was sent and where its data ends.
+def _scheduled(schedule: Mapping[str, Any], x: Axis) -> list[Panel]:
+    """A panel a path with each packet by when it was sent and where its data ends.
 
     Crosses are data that was sent before. Of several streams, the one with the most packets is drawn.
     """
@@ -196,28 +191,23 @@ def _draw_schedule(rows: Sequence[Axes], schedule: Mapping[str, Any]) -> None:
     paths, again = np.asarray(schedule["path"]), np.asarray(schedule["again"], dtype=bool)
     numbers, counts = np.unique(np.asarray(schedule["stream"]), return_counts=True)
     drawn = np.asarray(schedule["stream"]) == numbers[np.argmax(counts)]
-    for axes, path in zip(rows, sorted(set(schedule["path"])), strict=True):
-        colour = _PATHS[path % len(_PATHS)]
-        for repeated, marker, size in ((False, ".", 1.8), (True, "x", 2.6)):
+    top = 1.05 * float(ends[drawn].max())
+    panels = []
+    for number, path in enumerate(sorted(set(schedule["path"]))):
+        series = []
+        for repeated in (False, True):
             chosen = np.flatnonzero((paths == path) & (again == repeated) & drawn)
             chosen = chosen[_distinct(times[chosen], ends[chosen])]
-            axes.plot(
-                times[chosen],
-                ends[chosen],
-                marker,
-                color=colour,
-                markersize=size,
-                markeredgewidth=0.5,
-                rasterized=len(chosen) > _DOTS,
-            )
-        axes.set_ylabel(f"Path {path} (MB)")
-        axes.set_ylim(0, 1.05 * float(ends[drawn].max()))
-        axes.grid(visible=True, axis="both")
-    keys = [
-        Line2D([], [], color=style.QUIET, marker=".", markersize=3, linestyle="none", label="data of a packet"),
-        Line2D([], [], color=style.QUIET, marker="x", markersize=3, linestyle="none", label="data sent before"),
-    ]
-    rows[0].legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2)
+            points = zip(times[chosen].tolist(), ends[chosen].tolist(), strict=True)
+            form: Literal["grain", "cross"] = "cross" if repeated else "grain"
+            series.append(Series(_PATHS[path % len(_PATHS)], "", [Dot(*point, form=form) for point in points]))
+        if number == 0:
+            series += [
+                Series("quiet", "data of a packet", (), Dot(0, 0, form="grain")),
+                Series("quiet", "data sent before", (), Dot(0, 0, form="cross")),
+            ]
+        panels.append(Panel("", x, Axis(f"Path {path} (MB)", 0.0, top), series, height=0.8))
+    return panels
 
 
 def _distinct(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -227,38 +217,24 @@ def _distinct(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp
     return np.sort(places)
 
 
-def _shade(axes: Axes, times: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-    """Shade the time in which data is held: the application waits (head-of-line blocking)."""
-    axes.fill_between(
-        times,
-        0,
-        1,
-        where=values > 0,
-        step="post",
-        transform=axes.get_xaxis_transform(),
-        color=style.QUIET,
-        alpha=0.15,
-        linewidth=0,
-    )
-
-
-def _draw_panel(
-    axes: Axes,
+def _panel(
     panel: _Panel,
     series: Sequence[Mapping[str, Any]],
-    colours: Mapping[str, tuple[str, float]],
+    colours: Mapping[str, Drawn],
     ends: Mapping[str, float],
-    end: float,
-) -> None:
+    x: Axis,
+) -> Panel:
     by_name = {quantity.name: quantity for quantity in panel.quantities}
     # Thresholds last: an initial threshold of "infinity" would flatten every other line, so it is left out.
     members = sorted((one for one in series if one["name"] in by_name), key=lambda one: one["name"] == "ssthresh")
+    alone = len(members) == 1
     shown: dict[str, _Quantity] = {}
-    links: list[Line2D] = []
+    drawn: list[Series] = []
+    links: list[Series] = []
     top = 0.0
     for one in members:
-        quantity = by_name[one["name"]]
-        times, values = thin(one, ends.get(str(one["who"]), end))
+        quantity, who = by_name[one["name"]], str(one["who"])
+        times, values = thin(one, ends.get(who, x.high))
         values = values / panel.divisor
         if quantity.name == "ssthresh":
             values = np.where(values > 4 * top, np.nan, values)
@@ -266,54 +242,48 @@ def _draw_panel(
             continue
         top = max(top, float(np.nanmax(values)))
         shown[quantity.name] = quantity
-        if quantity.name == "held" and _is_alone(members):
-            _shade(axes, times, values)
-        colour = colours.get(str(one["who"])) or (_LINK_COLOURS[len(links) % len(_LINK_COLOURS)], 1.0)
-        if quantity.name == "held" and _is_alone(members):
-            colour = (style.INK, 1.0)
-        elif one["who"] not in colours:
-            links.append(Line2D([], [], color=colour, label=str(one["who"])))
-        if quantity.name == "bytes_in_flight" and len(colours) == 1:
-            axes.fill_between(times, values, step="post", color=colour[0], alpha=0.18 * colour[1], linewidth=0)
-        else:
-            axes.plot(times, values, quantity.line, drawstyle="steps-post", color=colour, linewidth=quantity.weight)
-    axes.set_ylabel(f"{panel.title} ({panel.unit})")
-    _limit(axes, members, panel)
-    axes.grid(visible=True, axis="both")
-    keys: list[Artist] = (
-        [_key(quantity, filled=len(colours) == 1) for quantity in shown.values()] if len(panel.quantities) > 1 else []
-    )
-    keys += links
-    if "held" in shown and _is_alone(members):
-        shade = Patch(color=style.QUIET, alpha=0.15, linewidth=0, label="head-of-line blocked")
-        keys += [Line2D([], [], color=style.INK, linewidth=0.7, label="data behind missing data"), shade]
-    if keys:
-        axes.legend(handles=keys, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=len(keys))
-
-
-def _limit(axes: Axes, members: Sequence[Mapping[str, Any]], panel: _Panel) -> None:
-    """Begin the panel at 0, and end one of rates where short peaks would flatten all else."""
-    axes.set_ylim(bottom=0)
+        colour = colours.get(who) or (_LINK_COLOURS[len(links) % len(_LINK_COLOURS)], 1.0)
+        if quantity.name == "held" and alone:
+            drawn.append(Series("quiet", "", _spans(times, values)))
+            colour = ("ink", 1.0)
+        elif who not in colours:
+            links.append(key(who, colour[0]))
+        points = _points(times, values)
+        line = Line(points, steps=True, strength=colour[1], dash=quantity.line, weight=quantity.weight)
+        area = len(colours) == 1 and quantity.name == "bytes_in_flight"
+        drawn.append(Series(colour[0], "", [_below(points) if area else line]))
+    named = [_key(quantity, area=len(colours) == 1) for quantity in shown.values()] if len(by_name) > 1 else []
+    if "held" in shown and alone:
+        named = [key("data behind missing data", "ink", weight=0.7)]
+        named.append(Series("quiet", "head-of-line blocked", (), Outline((), _SHADE)))
     end = end_without_peaks(members, panel.divisor) if panel.title == "Rate" else None
-    if end is not None:
-        axes.set_ylim(top=end)
+    y = Axis(f"{panel.title} ({panel.unit})", 0.0, 1.05 * top if end is None else end)
+    return Panel("", x, y if y.high > 0 else Axis(y.label, 0.0, 1.0), [*drawn, *named, *links])
 
 
-def _is_alone(members: Sequence[Mapping[str, Any]]) -> bool:
-    return len(members) == 1
+def _points(times: NDArray[np.float64], values: NDArray[np.float64]) -> list[Point]:
+    return list(zip(times.tolist(), values.tolist(), strict=True))
 
 
-def _key(quantity: _Quantity, *, filled: bool) -> Line2D:
-    wide = filled and quantity.name == "bytes_in_flight"
-    return Line2D(
-        [],
-        [],
-        color=style.QUIET,
-        linestyle=quantity.line,
-        linewidth=5.0 if wide else quantity.weight,
-        alpha=0.35 if wide else 1.0,
-        label=quantity.label,
-    )
+def _below(points: Sequence[Point]) -> Outline:
+    """The area below a line that is level between its points."""
+    corners = [points[0]]
+    for point in points[1:]:
+        corners += [(point[0], corners[-1][1]), point]
+    return Outline([(corners[0][0], 0.0), *corners, (corners[-1][0], 0.0)], _PALE)
+
+
+def _spans(times: NDArray[np.float64], values: NDArray[np.float64]) -> list[AnyMark]:
+    """The time in which data is held: the application waits (head-of-line blocking)."""
+    held = np.flatnonzero(values[:-1] > 0)
+    top = 1.05 * float(np.nanmax(values))
+    return [Rect((float(times[i]), float(times[i + 1])), (0.0, top), _SHADE) for i in held]
+
+
+def _key(quantity: _Quantity, *, area: bool) -> Series:
+    if area and quantity.name == "bytes_in_flight":
+        return Series("quiet", quantity.label, (), Outline((), 2 * _PALE))
+    return key(quantity.label, "quiet", dash=quantity.line, weight=quantity.weight)
 
 
 def thin(one: Mapping[str, Any], end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

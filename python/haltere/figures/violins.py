@@ -7,7 +7,6 @@ of the logarithms on a logarithmic axis; it ends at the least and the largest va
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ _STEPS = 48
 class Violins(Chart):
     """The density of the metric over runs, for each level of the factor `x`, with median and quartiles."""
 
-    description: ClassVar = Description("violins", "violin", "The density over runs, with median and quartiles.")
+    description = Description("violins", "violin", "The density over runs, with median and quartiles.")
 
     x: str
 

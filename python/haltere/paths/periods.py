@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from haltere.paths import resampling
 from haltere.paths.resampling import Draws, Scale, effective
 from haltere.paths.tallies import Distribution, Tallies, quantiles
+from haltere.paths.turnover import Turnover
 from haltere.stats import Interval
 
 Floats = NDArray[np.float64]
@@ -196,6 +197,45 @@ class Changes:
     def effect(self, name: str) -> Effect:
         """Return the effect of a measure."""
         return next(one for one in self.effects if one.measure.name == name)
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """Two periods and what changed between them.
+
+    Attributes:
+        first: the earlier.
+        second: the later.
+        changes: what changed of their traces.
+        turnover: which nodes and links came and went; None if no traces were drawn or no monitor is in both.
+        at_level: what changed of the same number of traces as paths of a level; None at that of addresses.
+        levels: the periods of these traces.
+    """
+
+    first: Period
+    second: Period
+    changes: Changes
+    turnover: Turnover | None = None
+    at_level: Changes | None = None
+    levels: tuple[Period, Period] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        periods: tuple[Period, Period],
+        turnover: Turnover | None = None,
+        levels: tuple[Period, Period] | None = None,
+        *,
+        seed: int = 0,
+    ) -> Evolution:
+        """Compare two periods, and those of paths at a level, by monitors that are drawn with a seed."""
+        at_level = None if levels is None else compare(*levels, seed=seed)
+        return cls(*periods, compare(*periods, seed=seed), turnover, at_level, levels)
+
+    @property
+    def periods(self) -> tuple[Period, Period]:
+        """Both, the earlier first."""
+        return self.first, self.second
 
 
 def compare(first: Period, second: Period, *, seed: int = 0, resamples: int = RESAMPLES) -> Changes:

@@ -10,31 +10,35 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from haltere.claims.comparison import MissingDataError
 from haltere.paths.periods import Drawing, Period
 from haltere.stats import Interval, difference, mean, spearman
 
+Floats = NDArray[np.float64]
+
+_GRID = np.linspace(0, 1, 1001)
 _NAMES: dict[Drawing, str] = {"sample": "draws", "half": "half-samples", "bootstrap": "bootstrap samples"}
 _LOCATED = {"dispersion", "delay_dispersion", "least_delay_us"}
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Two columns of routes whose ranks are compared, and what the paper found for them in 2006 and 2011."""
+    """Two columns of routes whose ranks are compared."""
 
     name: str
     x: str
     y: str
-    published: tuple[float, float]
 
 
 CORRELATIONS = (
-    Correlation("delay and length", "hops", "delay_us", (0.80, 0.88)),
-    Correlation("delay dispersion and geographic dispersion", "dispersion", "delay_dispersion", (0.93, 0.84)),
-    Correlation("delay and least possible delay", "least_delay_us", "delay_us", (0.78, 0.67)),
+    Correlation("delay and length", "hops", "delay_us"),
+    Correlation("delay dispersion and geographic dispersion", "dispersion", "delay_dispersion"),
+    Correlation("delay and least possible delay", "least_delay_us", "delay_us"),
 )
 
 
@@ -124,6 +128,53 @@ def spearman_of(period: Period, correlation: Correlation) -> OverDraws:
     if not known:
         raise MissingDataError(f"the paths of {period.name} are all alike in {correlation.name}")
     return OverDraws(tuple(known), period.drawing)
+
+
+def largest_excess(first: Period, second: Period, column: str) -> OverDraws:
+    """Return by how much more of the second period's paths exceed some value, at the value where this is most.
+
+    The value is one for each draw, found from the other draws. At the value where the draw's own shares differ most
+    they would differ even where nothing changed.
+    """
+    ordered = [_sorted(period, column) for period in (first, second)]
+    draws = sorted(set(ordered[0]) & set(ordered[1]))
+    if len(draws) < 2:
+        raise MissingDataError(f"fewer than two draws of both periods have {column}")
+    grid = np.unique(np.quantile(np.concatenate([part[draw] for part in ordered for draw in draws]), _GRID))
+    each = [
+        np.stack([1 - np.searchsorted(part[draw], grid, "right") / part[draw].size for draw in draws])
+        for part in ordered
+    ]
+    excess = each[1] - each[0]
+    others = (excess.sum(axis=0) - excess) / (len(draws) - 1)
+    values = excess[np.arange(len(draws)), others.argmax(axis=1)]
+    return OverDraws(tuple(values.tolist()), first.drawing if second.drawing == "sample" else second.drawing)
+
+
+def _sorted(period: Period, column: str) -> dict[int, Floats]:
+    """The values of a column in rising order, by draw."""
+    rows = rows_of(period, column).select("draw", pl.col(column).cast(pl.Float64)).sort("draw", column)
+    return {int(part["draw"][0]): part[column].to_numpy() for part in rows.partition_by("draw", maintain_order=True)}
+
+
+def flatness(period: Period, hops: int) -> OverDraws:
+    """Return the slope of the delay over paths of more hops than given, divided by that over the others, by draw.
+
+    Raises:
+        MissingDataError: if no draw has paths of several lengths on both sides.
+    """
+    known = rows_of(period, "hops", "delay_us").select("draw", pl.col("hops", "delay_us").cast(pl.Float64))
+    sides = (pl.col("hops") > hops, pl.col("hops") <= hops)
+    slopes = [
+        known.filter(side).group_by("draw").agg((pl.cov("delay_us", "hops") / pl.col("hops").var()).alias(name))
+        for side, name in zip(sides, ("beyond", "before"), strict=True)
+    ]
+    both = slopes[0].join(slopes[1], on="draw").sort("draw")
+    values = (both["beyond"] / both["before"]).drop_nulls()
+    found = tuple(float(value) for value in values if math.isfinite(value))
+    if not found:
+        raise MissingDataError(f"{period.name} has too few paths of more than {hops} hops")
+    return OverDraws(found, period.drawing)
 
 
 def share_over(column: str, value: float) -> pl.Expr:

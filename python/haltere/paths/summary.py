@@ -1,7 +1,7 @@
 """Summaries of measured paths: some paths with their round-trip times and hops, few enough to go with a study.
 
 A summary is a JSON file that says where its paths are from. `haltere paths summary` draws one from a lake; two that are
-reconstructed from published numbers are shipped (`haltere.paths.published`).
+reconstructed from published numbers are shipped (`tools/internet/published.py`).
 """
 
 from __future__ import annotations

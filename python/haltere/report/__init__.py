@@ -6,13 +6,16 @@ from pathlib import Path
 
 from haltere import explorer
 from haltere.claims.findings import Findings, find, markdown
+from haltere.errors import InputError
+from haltere.evolution.results import KIND
+from haltere.report import evolution
 from haltere.report.page import render
 from haltere.results import load
 
 __all__ = ["build"]
 
 
-def build(results_dir: Path, study_dir: Path) -> Path:
+def build(results_dir: Path, study_dir: Path | None) -> Path:
     """Write the report, `verdicts.md`, `explore.html` and `figures/` into a results folder; return the report's path.
 
     Figures of a former report that this one does not have are removed.
@@ -26,9 +29,13 @@ def build(results_dir: Path, study_dir: Path) -> Path:
     return written(results_dir, study_dir)[0]
 
 
-def written(results_dir: Path, study_dir: Path) -> tuple[Path, Findings]:
+def written(results_dir: Path, study_dir: Path | None) -> tuple[Path, Findings]:
     """Do what `build` does; return the findings as well."""
     results = load(results_dir)
+    if KIND in results.manifest:
+        return evolution.build(results_dir, study_dir)[:2]
+    if study_dir is None:
+        raise InputError("is needed", field="study", right="the folder of the study that these results came from")
     findings = find(results, study_dir)
     figures = results_dir / "figures"
     before = {path for kind in ("svg", "pdf") for path in figures.glob(f"*.{kind}")}

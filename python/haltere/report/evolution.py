@@ -6,58 +6,71 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from haltere.claims.findings import Findings, Judged, markdown
+from haltere.claims.findings import Findings, judged, markdown
+from haltere.evolution.figures import STATED, figures
+from haltere.evolution.measuring import Measured
+from haltere.evolution.results import read
+from haltere.evolution.study import figures_of
 from haltere.figures import on_paper, on_screen
 from haltere.figures.parts import Figure
 from haltere.figures.world import world_map
 from haltere.metrics.text import decimals, fixed
 from haltere.paths import periods
-from haltere.paths.claims import CLAIMS, Evolution, delay_unit, duration, text
-from haltere.paths.evolution import Measured
-from haltere.paths.figures import figures
-from haltere.paths.periods import Effect, Period
+from haltere.paths.judging import delay_unit, duration, text
+from haltere.paths.periods import Effect, Evolution, Period
 from haltere.paths.turnover import KINDS
-from haltere.report.page import Shown, asset, download
+from haltere.report.page import Shown, asset, download, templates
+from haltere.results import read_manifest
 from haltere.stats import Interval
 
 
-def findings(found: Evolution) -> Findings:
-    """Judge the paper's claims, and answer its question in a few sentences."""
-    return Findings(_answer(found), [Judged(one, one.verdict(found)) for one in CLAIMS])
+def findings(found: Evolution, study: Path | None) -> Findings:
+    """Judge the claims of a study's folder, if there is one, and say in a few sentences what changed.
+
+    Raises:
+        InputError: if the claims cannot be read.
+    """
+    if study is None:
+        return Findings(_answer(found), [])
+    said = judged(study / "claims.py", found)
+    return said if said.answer or said.broken_answer else replace(said, answer=_answer(found))
 
 
-def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
-    """Write the report and what it shows into a folder, and return the report's path.
+def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
+    """Write the report of two periods into their results folder; return its path, the findings, and the periods.
 
-    The folder holds `report.html`, `verdicts.md`, `comparison.json`, `figures/`, and what came and went as `nodes.csv`
-    and `links.csv`.
+    The folder then holds `report.html`, `verdicts.md`, `comparison.json` and `figures/`.
 
     Args:
-        measured: the comparison to report.
-        out: the folder; made if it is not there.
-        command: what repeats it.
-        seed: of the draws.
+        folder: what `haltere run` or `haltere paths compare` wrote.
+        study: the folder of a study, whose `claims.py` and `figures.toml` are taken; without one there are no claims
+            and all figures.
+
+    Raises:
+        InputError: if the study's files cannot be read.
     """
+    measured = read(folder)
+    manifest = read_manifest(folder) or {}
     found = measured.evolution
-    folder = out / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
-    said = findings(found)
-    made, missing = figures(found)
-    shown = [_shown(figure, folder) for figure in made]
-    world = [_shown(figure, folder) for figure in _maps(measured)]
+    said = findings(found, study)
+    made, missing = figures(found, figures_of(study))
+    drawings = folder / "figures"
+    drawings.mkdir(exist_ok=True)
+    for old in drawings.glob("*.*"):
+        old.unlink()
+    shown = [_shown(figure, drawings) for figure in made]
+    world = [_shown(figure, drawings) for figure in _maps(measured)]
     first, second = found.periods
     page = (
-        _templates()
+        templates()
         .get_template("evolution.html.j2")
         .render(
-            title=f"Internet paths, {first.name} and {second.name}",
+            study=manifest["study"],
             first=first,
             second=second,
             answer=said.answer,
@@ -70,6 +83,7 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
             views=_views(found),
             turnover=_turnover(found),
             plots=shown,
+            stated=any(series.label == STATED for one in made for series in one.panels[0].series),
             missing=missing,
             world=world,
             world_text=_world_text(measured),
@@ -78,20 +92,18 @@ def build(measured: Measured, out: Path, *, command: str, seed: int) -> Path:
             shared=_names(found.changes.monitors.both),
             regions=bool(first.regions or second.regions),
             resamples=periods.RESAMPLES,
-            command=command,
-            version=version("haltere"),
-            seed=seed,
+            command=manifest["command"],
+            version=manifest["haltere"],
+            seed=manifest["seed"],
             style=asset("style.css"),
             script=asset("page.js"),
         )
     )
-    if found.turnover is not None:
-        found.turnover.write(out)
-    (out / "verdicts.md").write_text(markdown(said), encoding="utf-8")
-    (out / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
-    report = out / "report.html"
+    (folder / "verdicts.md").write_text(markdown(said), encoding="utf-8")
+    (folder / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
+    report = folder / "report.html"
     report.write_text(page, encoding="utf-8")
-    return report
+    return report, said, found
 
 
 _FEW = "{} has no more clean traces than a partial view takes: "
@@ -125,8 +137,8 @@ def cautions(found: Evolution) -> list[str]:
     ]
     if found.first.level != "address":
         warnings.append(
-            f"Nodes of the graphs are of the level “{found.first.level}”, not addresses as the paper's: what claims "
-            "say of graphs is of other graphs than its own."
+            f"Nodes of the graphs are of the level “{found.first.level}”, not addresses: what is said of "
+            "graphs is said of other graphs than those of addresses."
         )
     one, other = (_clean_share(period) for period in found.periods)
     if abs(one - other) > 0.1:
@@ -335,18 +347,6 @@ def _world_text(measured: Measured) -> str:
 def _shown(figure: Figure, folder: Path) -> Shown:
     paths = on_paper.draw(figure, folder / figure.name)
     return Shown(figure, on_screen.svgs(figure), [download(path, embed=False) for path in paths])
-
-
-def _templates() -> Environment:
-    templates = Environment(
-        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["swatch"] = on_screen.swatch
-    return templates
 
 
 def as_data(found: Evolution, said: Findings) -> dict[str, Any]:

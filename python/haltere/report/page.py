@@ -91,18 +91,11 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     metrics = [
         metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
     ]
-    templates = Environment(
-        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters["swatch"] = on_screen.swatch
-    templates.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
+    environment = templates()
+    environment.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
-    page = templates.get_template("report.html.j2").render(
+    page = environment.get_template("report.html.j2").render(
         manifest=manifest,
         study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
@@ -137,7 +130,7 @@ def _when(results: Results) -> dict[str, Otherwise]:
 
 
 def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
-    """What `haltere explain --study` found for each claim, by the claim's name, if it is of these results."""
+    """What `haltere why` found for each claim, by the claim's name, if it is of these results."""
     shown: dict[str, list[Shown]] = {}
     for number, one in enumerate(asked.read(results.path, results.manifest), 1):
         figure = waterfall(one.explanation)
@@ -146,6 +139,19 @@ def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
         for name in one.claims:
             shown.setdefault(name, []).append(because)
     return shown
+
+
+def templates() -> Environment:
+    """Return the templates of reports."""
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["swatch"] = on_screen.swatch
+    return made
 
 
 def asset(name: str) -> str:

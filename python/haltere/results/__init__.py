@@ -152,4 +152,9 @@ def write(path: Path, frames: dict[str, pl.DataFrame], manifest: dict[str, Any])
         buffer = io.BytesIO()
         frames[name].write_parquet(buffer, compression="zstd", statistics=True)
         write_whole(path / f"{name}.parquet", buffer.getvalue())
+    write_manifest(path, manifest)
+
+
+def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest of a results folder."""
     write_whole(path / "manifest.json", (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())

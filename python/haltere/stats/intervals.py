@@ -52,7 +52,7 @@ class Interval:
         return replace(self, low=low, high=high, confidence=confidence)
 
     def _quantile(self, probability: float) -> float:
-        if self.method.removesuffix(OF_LOGARITHMS) == "Student's t":
+        if self.method.startswith("Student's t"):
             return float(special.stdtrit(self.n - 1, probability))
         return float(special.ndtri(probability))
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from haltere import core, shipped
 from haltere.documents import Document
-from haltere.errors import ArgumentError, as_written
+from haltere.errors import ArgumentError, InputError, as_written
 from haltere.fidelity import Fidelity, identity, named
 from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
@@ -149,6 +149,9 @@ class Study:
         fidelity: Sequence[Fidelity] | None = None,
     ) -> Study:
         """Return the study of a parsed file, or of a plain scenario; the files that it names lie in `directory`."""
+        if "periods" in document.data:
+            right = "haltere run and haltere report, or haltere.evolution.PathsStudy"
+            raise InputError("is of measured paths, so that it has no scenario", place=document.place(""), right=right)
         if (
             "study" not in document.data
             and "experiments" not in document.data
@@ -218,6 +221,15 @@ class Study:
             for treatment in treatments:
                 for fidelity in self.fidelities:
                     yield Run(treatment, self.header.seed, replication, fidelity)
+
+
+def is_of_paths(path: Path) -> bool:
+    """Whether a study file is of measured paths (`haltere.evolution`); a file that cannot be read is not."""
+    try:
+        file = shipped.locate(path)
+        return "periods" in Document.read(file / "study.toml" if file.is_dir() else file).data
+    except InputError:
+        return False
 
 
 def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:

@@ -288,7 +288,7 @@ Label = Annotated[StrictStr, BeforeValidator(_label)]
 
 
 class Why(_Table):
-    """`[[why]]`: a difference that `haltere explain --study` explains beside the claims that it bears on.
+    """`[[why]]`: a difference that `haltere why` explains beside the claims that it bears on.
 
     The difference lies between two levels of some factors, or between treatments without and with `switches`.
     """
@@ -342,9 +342,7 @@ class StudyFile(_Table):
     when: Annotated[When, Field(description="What `haltere when` may vary to turn a claim's verdict.")] = Field(
         default_factory=When
     )
-    why: Annotated[
-        tuple[Why, ...], Field(description="Differences that `haltere explain --study` explains beside claims.")
-    ] = ()
+    why: Annotated[tuple[Why, ...], Field(description="Differences that `haltere why` explains beside claims.")] = ()
     variants: Annotated[
         dict[str, dict[str, Any]],
         Field(description="Tables that `--variant NAME` lays over the study; lists and values are replaced."),

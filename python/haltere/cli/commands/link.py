@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from haltere.adhoc.conditions import LINK, RUNS
 from haltere.cli.commands.shared import ONE
+from haltere.cli.options import fills
 
 app = typer.Typer()
 
-Queue = Annotated[
-    str,
-    typer.Option(
-        help="A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", rich_help_panel=LINK
-    ),
-]
-Mtu = Annotated[str, typer.Option(help="Largest IP packet.", rich_help_panel=LINK)]
+
+def _option(says: str) -> Any:
+    """An option of the link that has no default."""
+    return typer.Option(help=says, show_default=False, rich_help_panel=LINK)
 
 
-@app.command(rich_help_panel=ONE, context_settings={"allow_interspersed_args": False})
-def link(
-    command: Annotated[
-        list[str] | None, typer.Argument(help="What to run behind the link (default: your shell).", show_default=False)
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(help="Rate of each direction (default: unlimited).", show_default=False, rich_help_panel=LINK),
-    ] = None,
+@dataclass(frozen=True)
+class Options:
+    """The link as the command line gives it: `down` goes towards the command. None means the link's value."""
+
+    rate: Annotated[str | None, _option("Rate of each direction (default: unlimited).")] = None
     rtt: Annotated[
-        str | None,
+        str | None, _option("Two-way delay, split evenly; --delay, --down-delay, --up-delay give it one way.")
+    ] = None
+    delay: Annotated[str | None, _option("One-way delay of each direction (default 0ms).")] = None
+    loss: Annotated[str | None, _option("Random loss towards the command.")] = None
+    queue: Annotated[
+        str,
         typer.Option(
-            help="Two-way delay, split evenly; --delay, --down-delay, --up-delay give it one way.",
-            show_default=False,
+            help="A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).",
             rich_help_panel=LINK,
         ),
-    ] = None,
-    delay: Annotated[
-        str | None,
-        typer.Option(help="One-way delay of each direction (default 0ms).", show_default=False, rich_help_panel=LINK),
-    ] = None,
-    loss: Annotated[
-        str | None, typer.Option(help="Random loss towards the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    queue: Queue = "1000p",
-    ring: Annotated[
-        str | None,
-        typer.Option(help="Packets of a ring behind each queue (256p).", show_default=False, rich_help_panel=LINK),
-    ] = None,
+    ] = "1000p"
+    ring: Annotated[str | None, _option("Packets of a ring behind each queue (256p).")] = None
     bql: Annotated[
         bool | None,
         typer.Option(
@@ -58,68 +46,23 @@ def link(
             show_default=False,
             rich_help_panel=LINK,
         ),
-    ] = None,
-    jitter: Annotated[
-        str | None,
-        typer.Option(
-            help="Random extra delay towards the command, from 0 to this, order kept.",
-            show_default=False,
-            rich_help_panel=LINK,
-        ),
-    ] = None,
-    duplication: Annotated[
-        str | None,
-        typer.Option(
-            help="Probability that a packet towards the command arrives twice.",
-            show_default=False,
-            rich_help_panel=LINK,
-        ),
-    ] = None,
-    mtu: Mtu = "1500B",
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            help="A mahimahi packet-delivery trace: the rate towards the command.",
-            show_default=False,
-            rich_help_panel=LINK,
-        ),
-    ] = None,
-    down_rate: Annotated[
-        str | None, typer.Option(help="Rate towards the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    down_delay: Annotated[
-        str | None, typer.Option(help="Delay towards the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    down_queue: Annotated[
-        str | None, typer.Option(help="Queue towards the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    up_rate: Annotated[
-        str | None, typer.Option(help="Rate from the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    up_delay: Annotated[
-        str | None, typer.Option(help="Delay from the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    up_queue: Annotated[
-        str | None, typer.Option(help="Queue from the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    up_loss: Annotated[
-        str | None, typer.Option(help="Random loss from the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    up_jitter: Annotated[
-        str | None, typer.Option(help="Random extra delay from the command.", show_default=False, rich_help_panel=LINK)
-    ] = None,
-    up_duplication: Annotated[
-        str | None,
-        typer.Option(
-            help="Probability that a packet from the command arrives twice.", show_default=False, rich_help_panel=LINK
-        ),
-    ] = None,
-    up_trace: Annotated[
-        Path | None,
-        typer.Option(help="A mahimahi trace: the rate from the command.", show_default=False, rich_help_panel=LINK),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Names the random losses, as in the simulator.", rich_help_panel=RUNS)] = 1,
-    replication: Annotated[int, typer.Option(help="The replication that draws them.", rich_help_panel=RUNS)] = 0,
+    ] = None
+    jitter: Annotated[str | None, _option("Random extra delay towards the command, from 0 to this, order kept.")] = None
+    duplication: Annotated[str | None, _option("Probability that a packet towards the command arrives twice.")] = None
+    mtu: Annotated[str, typer.Option(help="Largest IP packet.", rich_help_panel=LINK)] = "1500B"
+    trace: Annotated[Path | None, _option("A mahimahi packet-delivery trace: the rate towards the command.")] = None
+    down_rate: Annotated[str | None, _option("Rate towards the command.")] = None
+    down_delay: Annotated[str | None, _option("Delay towards the command.")] = None
+    down_queue: Annotated[str | None, _option("Queue towards the command.")] = None
+    up_rate: Annotated[str | None, _option("Rate from the command.")] = None
+    up_delay: Annotated[str | None, _option("Delay from the command.")] = None
+    up_queue: Annotated[str | None, _option("Queue from the command.")] = None
+    up_loss: Annotated[str | None, _option("Random loss from the command.")] = None
+    up_jitter: Annotated[str | None, _option("Random extra delay from the command.")] = None
+    up_duplication: Annotated[str | None, _option("Probability that a packet from the command arrives twice.")] = None
+    up_trace: Annotated[Path | None, _option("A mahimahi trace: the rate from the command.")] = None
+    seed: Annotated[int, typer.Option(help="Names the random losses, as in the simulator.", rich_help_panel=RUNS)] = 1
+    replication: Annotated[int, typer.Option(help="The replication that draws them.", rich_help_panel=RUNS)] = 0
     coalesce: Annotated[
         bool,
         typer.Option(
@@ -127,19 +70,28 @@ def link(
             help="Hand on a super-packet whole if all of it is due: less CPU time, but fewer acknowledgements.",
             rich_help_panel=RUNS,
         ),
-    ] = False,
+    ] = False
     spin: Annotated[
         str,
         typer.Option(
             help="Wake up this long before each departure: more exact, but more CPU time.", rich_help_panel=RUNS
         ),
-    ] = "0us",
+    ] = "0us"
     realtime: Annotated[
         bool,
         typer.Option(
             "--realtime", help="Run with real-time priority: for busy machines, as root.", rich_help_panel=RUNS
         ),
-    ] = False,
+    ] = False
+
+
+@app.command(rich_help_panel=ONE, context_settings={"allow_interspersed_args": False})
+@fills
+def link(
+    options: Options,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="What to run behind the link (default: your shell).", show_default=False)
+    ] = None,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", help="Write the counters to this file.", show_default=False, rich_help_panel=RUNS),
@@ -155,10 +107,6 @@ def link(
 
     `haltere link --trace Verizon-LTE-short.down --up-trace Verizon-LTE-short.up --rtt 40ms`
     """
-    from haltere.cli.link import Options, Side
     from haltere.cli.link import command as run_behind
 
-    down = Side(down_rate, down_delay or delay, loss, down_queue, jitter, duplication, trace)
-    up = Side(up_rate, up_delay or delay, up_loss, up_queue, up_jitter, up_duplication, up_trace)
-    options = Options(rate, rtt, queue, ring, bql, mtu, down, up, seed, replication, coalesce, spin, realtime)
     run_behind(options, command or [], json_file)

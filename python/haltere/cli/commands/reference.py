@@ -66,9 +66,9 @@ def presets(
 
 @app.command(rich_help_panel=REFERENCE)
 def schema(
-    of: Annotated[str, typer.Argument(help="`scenario` or `study`.")] = "scenario",
+    of: Annotated[str, typer.Argument(help="`scenario`, `study` or `figures`.")] = "scenario",
 ) -> None:
-    """Print the JSON Schema of a scenario or a study file, for editors."""
+    """Print the JSON Schema of a scenario, of a study file or of the file of its figures, for editors."""
     from haltere.cli.reference import schema as command
 
     command(of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,9 @@ Contenders = Annotated[
     list[str], typer.Argument(help="What competes, such as `tcp/cubic quic/bbr`.", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
+StudyName = Annotated[
+    Path, typer.Argument(help="A study's folder, or the name of a shipped study.", show_default=False)
+]
 Variant = Annotated[str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)]
 Experiments = Annotated[
     list[str] | None,

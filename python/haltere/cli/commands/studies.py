@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from haltere.cli.commands.shared import STUDIES, AsJson, Experiments, Variant, Workers
+from haltere.cli.commands.shared import STUDIES, AsJson, Experiments, StudyName, Variant, Workers
 
 app = typer.Typer()
 
@@ -34,9 +34,7 @@ def design(
 
 @app.command(rich_help_panel=STUDIES)
 def when(
-    study: Annotated[
-        Path, typer.Argument(help="A study's folder, or the name of a shipped study.", show_default=False)
-    ],
+    study: StudyName,
     claim: Annotated[
         list[int] | None,
         typer.Option(help="Only this claim, by its number in the report. May be given again.", show_default=False),

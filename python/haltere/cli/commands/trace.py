@@ -1,35 +1,37 @@
-"""`haltere trace`."""
+"""`haltere trace`, and what looks at one run in other ways: `haltere shadow` and `haltere first-difference`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from haltere.adhoc.conditions import RUNS, Conditions
-from haltere.cli.commands.shared import INSIDE, ONE, AsJson
+from haltere.cli.commands.shared import INSIDE, ONE, AsJson, Contenders
 from haltere.cli.options import takes
 
 app = typer.Typer()
 
+What = Annotated[
+    list[str],
+    typer.Argument(
+        help="A scenario file, contenders that share one link, or a results folder with --run.", show_default=False
+    ),
+]
 Seed = Annotated[
     int, typer.Option(help="Names the random losses; every contender meets the same ones.", rich_help_panel=RUNS)
 ]
+Replication = Annotated[int, typer.Option(help="Which replication to look at.", rich_help_panel=RUNS)]
 
 
-@app.command(rich_help_panel=ONE)
-@takes(Conditions(), without=("share", "duration"))
-def trace(
-    what: Annotated[
-        list[str],
-        typer.Argument(
-            help="A scenario file, contenders that share one link, or a results folder with --run.", show_default=False
-        ),
-    ],
-    conditions: Conditions,
-    seed: Seed = 1,
-    replication: Annotated[int, typer.Option(help="Which replication to look at.", rich_help_panel=RUNS)] = 0,
+@dataclass(frozen=True)
+class Chosen:
+    """Which run is looked at, and where its trace goes."""
+
+    seed: Seed = 1
+    replication: Replication = 0
     run: Annotated[
         str | None,
         typer.Option(
@@ -37,10 +39,16 @@ def trace(
             show_default=False,
             rich_help_panel=RUNS,
         ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)
-    ] = None,
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files that a trace may write besides its tables and its figure."""
+
     qlog: Annotated[
         bool,
         typer.Option(
@@ -49,7 +57,7 @@ def trace(
             "for qvis and other readers of qlog 0.3.",
             rich_help_panel=INSIDE,
         ),
-    ] = False,
+    ] = False
     pcap: Annotated[
         bool,
         typer.Option(
@@ -58,7 +66,7 @@ def trace(
             "for Wireshark, tshark and tcptrace.",
             rich_help_panel=INSIDE,
         ),
-    ] = False,
+    ] = False
     flent: Annotated[
         bool,
         typer.Option(
@@ -66,7 +74,7 @@ def trace(
             help="Also write goodput and probes' RTTs over time as a data file of flent: OUT/NAME.flent.gz.",
             rich_help_panel=INSIDE,
         ),
-    ] = False,
+    ] = False
     pcap_link: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,36 +84,12 @@ def trace(
             show_default=False,
             rich_help_panel=INSIDE,
         ),
-    ] = None,
-    shadow: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--shadow",
-            metavar="CONTROL",
-            help="Feed another congestion control the same events, such as `cubic-hystart`, and say where it parts. "
-            "May be given again.",
-            show_default=False,
-            rich_help_panel=INSIDE,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-    first_difference: Annotated[
-        str | None,
-        typer.Option(
-            "--first-difference",
-            metavar="CONTENDER",
-            help="Also run this contender alone, and find the first packet at which it differs from the one traced.",
-            show_default=False,
-            rich_help_panel=INSIDE,
-        ),
-    ] = None,
-    tolerance: Annotated[
-        str,
-        typer.Option(
-            help="How far apart the times of a packet may be, for --first-difference.", rich_help_panel=INSIDE
-        ),
-    ] = "100us",
-) -> None:
+    ] = None
+
+
+@app.command(rich_help_panel=ONE)
+@takes(Conditions(), without=("share", "duration"))
+def trace(what: What, conditions: Conditions, chosen: Chosen, files: Files, as_json: AsJson = False) -> None:
     """Look closely at one run: windows, RTT, rates and queues at every change, as tables and a figure.
 
     `haltere trace tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 0.1%`
@@ -115,24 +99,66 @@ def trace(
     `haltere trace results/quic-dumbbell --run 3f2a91`
 
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
-
-    `haltere trace tcp/cubic --shadow cubic-hystart --shadow bbr`
     """
     from haltere.cli.trace import command
 
-    command(
-        what,
-        conditions,
-        seed=seed,
-        replication=replication,
-        out=out,
-        qlog=qlog,
-        pcap=pcap,
-        links=pcap_link,
-        flent=flent,
-        run=run,
-        shadows=shadow,
-        beside=first_difference,
-        tolerance=tolerance,
-        as_json=as_json,
-    )
+    command(what, conditions, chosen, files, (), as_json=as_json)
+
+
+@app.command(rich_help_panel=ONE)
+@takes(Conditions(), without=("share", "duration"))
+def shadow(
+    what: What,
+    conditions: Conditions,
+    chosen: Chosen,
+    control: Annotated[
+        list[str],
+        typer.Option(
+            metavar="CONTROL",
+            help="A congestion control with switches, such as `cubic-hystart`, or a contender. May be given again.",
+            show_default=False,
+            rich_help_panel=INSIDE,
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Feed other congestion controls the events of a run, and say where each parts from the one in command.
+
+    The run itself stays as it is. It is traced as by `haltere trace`, with what the others ask for.
+
+    `haltere shadow tcp/cubic --control cubic-hystart --control bbr`
+    """
+    from haltere.cli.trace import command
+
+    command(what, conditions, chosen, Files(), control, as_json=as_json)
+
+
+@app.command("first-difference", rich_help_panel=ONE)
+@takes(Conditions(size="8MiB", app="raw"), without=("share", "duration", "fidelity", "flows", "probe"))
+def first_difference(
+    contenders: Contenders,
+    conditions: Conditions,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTENDER",
+            help="Another contender of the model (default: the same ones on a Linux kernel, see `haltere kernel`).",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[str, typer.Option(help="How far apart the times of a packet may be.")] = "100us",
+    seed: Seed = 1,
+    replication: Replication = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Find the first packet at which two runs differ, with the state of both senders.
+
+    Model and Linux kernel are compared, or two contenders of the model: alone on the same link, with the same losses.
+
+    `haltere first-difference tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
+
+    `haltere first-difference tcp/cubic --against tcp/cubic-hystart --rate 20Mbit/s --size 1MB`
+    """
+    from haltere.cli.first_difference import command
+
+    command(contenders, conditions, against, tolerance, (seed, replication), as_json=as_json)

@@ -23,31 +23,14 @@ def validate(
         Path | None, typer.Option(help="Folder of the figure (default traces/validate-...).", show_default=False)
     ] = None,
     as_json: AsJson = False,
-    first_difference: Annotated[
-        bool,
-        typer.Option(
-            "--first-difference",
-            help="Instead, find the first packet that differs, in replication 0, with the state of both senders.",
-        ),
-    ] = False,
-    tolerance: Annotated[
-        str, typer.Option(help="How far apart the times of a packet may be, for --first-difference.")
-    ] = "100us",
 ) -> None:
     """Compare the model with a real Linux kernel, on one link with the same losses: a table, a figure, a verdict.
 
-    Several contenders share the link. Needs a kernel: `haltere kernel build`.
+    Several contenders share the link. Needs a kernel: `haltere kernel build`. Where they disagree,
+    `haltere first-difference` names the packet.
 
     `haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1%`
-
-    `haltere validate tcp/cubic --rate 40Mbit/s --rtt 50ms --loss 1% --first-difference`
     """
     from haltere.cli.validate import command
 
-    command(
-        contenders,
-        conditions,
-        out=out,
-        as_json=as_json,
-        tolerance=tolerance if first_difference else None,
-    )
+    command(contenders, conditions, out=out, as_json=as_json)

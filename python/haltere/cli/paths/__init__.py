@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from haltere.cli.paths import comparisons, fetching, networks
-from haltere.cli.paths.options import MAX_SEED
+from haltere.cli.paths.options import FirstDay, LakePath, LastDay, Seed, Sources
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -94,7 +94,7 @@ def into_lake(
 
 @app.command("lake")
 def of_lake(
-    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` made.", show_default=False)],
+    lake: LakePath,
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON for programs, with every monitor and every day.")
     ] = False,
@@ -109,7 +109,7 @@ def of_lake(
 def generated(
     out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.", show_default=False)],
     traces: Annotated[int, typer.Option(min=1, help="Traces in all.")] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="The same seed makes the same traces.")] = 1,
+    seed: Seed = 1,
     monitors: Annotated[int, typer.Option(min=1, help="How many monitors measure.")] = 1,
     start: Annotated[str, typer.Option(help="The first day.")] = "2011-03-01",
     days: Annotated[int, typer.Option(min=1, help="How many days.")] = 1,
@@ -127,15 +127,11 @@ def generated(
 
 @app.command("summary")
 def summary(
-    lake: Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)],
+    lake: LakePath,
     out: Annotated[Path, typer.Option("--out", "-o", help="The summary's file.", show_default=False)],
-    source: Annotated[
-        list[str] | None, typer.Option(help="Only this platform's traces; may be repeated.", show_default=False)
-    ] = None,
-    first_day: Annotated[
-        str | None, typer.Option("--from", help="The first day, as 2011-01-31.", show_default=False)
-    ] = None,
-    last_day: Annotated[str | None, typer.Option("--to", help="The last day.", show_default=False)] = None,
+    source: Sources = None,
+    first_day: FirstDay = None,
+    last_day: LastDay = None,
     paths: Annotated[int, typer.Option(help="How many paths are drawn.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 1,
 ) -> None:

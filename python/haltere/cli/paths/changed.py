@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 from rich.markup import escape
 
 from haltere.cli import show
+from haltere.cli.paths.comparisons import Changed
 from haltere.errors import InputError
 from haltere.paths.lake import Lake
-from haltere.paths.levels import Level
-from haltere.paths.pairs import COLUMNS, Destination, changed_paths
+from haltere.paths.pairs import COLUMNS, changed_paths
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The options of the command."""
-
-    traces: int
-    seed: int
-    level: Level
-    destination: Destination
-
-
-def list_them(first: Path, second: Path, wanted: Wanted, *, out: Path | None) -> None:
+def list_them(first: Path, second: Path, wanted: Changed) -> None:
     """Print how many paths changed, in all and by monitor; write every pair if `out` is given."""
+    out = wanted.out
     _check_out(out)
-    labels = wanted.level.labels()
+    labels = wanted.nodes.at().labels()
     rows = [Lake(path).sample(wanted.traces, wanted.seed, columns=list(COLUMNS)) for path in (first, second)]
     found = changed_paths(rows[0], rows[1], labels, destination=wanted.destination)
     if found.pairs.is_empty():

@@ -1,4 +1,4 @@
-"""`haltere paths compare`: compares two lakes."""
+"""`haltere paths compare`, and `haltere run` of a study of measured paths."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from haltere import shipped
 from haltere.claims.findings import Findings
 from haltere.cli import show
-from haltere.cli.paths.options import day
-from haltere.paths.engine import Dask
-from haltere.paths.evolution import Options, measure
-from haltere.paths.lake import Lake, Selection
+from haltere.cli.paths.comparisons import Compared
+from haltere.documents import shown
+from haltere.evolution.measuring import Options
+from haltere.evolution.study import PathsStudy
+from haltere.paths.periods import Evolution
 from haltere.paths.turnover import KINDS
 from haltere.report import evolution
+from haltere.results import load
 
 MARKS = {
     "confirmed": "[green]confirmed[/]",
@@ -25,37 +28,54 @@ MARKS = {
 }
 
 
-def selection(
-    sources: list[str], first_day: str | None, last_day: str | None, family: int | None, *, repeats: bool = False
-) -> Selection:
-    """Return the part of a lake that options select."""
-    return Selection(
-        sources=tuple(sources) or None,
-        first_day=day("--from", first_day),
-        last_day=day("--to", last_day),
-        family=family,
-        repeats=repeats,
-    )
-
-
-def compare(first: Path, second: Path, options: Options, chosen: Selection, out: Path, dask: str | None) -> None:
+def compare(first: Path, second: Path, wanted: Compared) -> None:
     """Measure two lakes, print what changed and the claims' verdicts, and write the report."""
-    lakes = Lake(first, chosen), Lake(second, chosen)
-    engine = Dask(dask) if dask else None
-    try:
-        with show.stages() as on_progress:
-            measured = measure(*lakes, options, engine=engine, on_progress=on_progress)
-    finally:
-        if engine is not None:
-            engine.close()
-    command = shlex.join(["haltere", *sys.argv[1:]])
-    report = evolution.build(measured, out, command=command, seed=options.seed)
-    found = measured.evolution
-    said = evolution.findings(found)
+    options = Options(
+        traces=wanted.traces,
+        sources=wanted.sources,
+        destinations=wanted.destinations,
+        k=wanted.k,
+        draws=wanted.draws,
+        resample=wanted.resample,
+        level=wanted.nodes.at(),
+        seed=wanted.seed,
+        mmdb=wanted.mmdb,
+        regions=wanted.regions,
+        keep=tuple(wanted.keep or ()),
+        threads=wanted.threads,
+    )
+    study, header = None, None
+    if wanted.study is not None:
+        study = shipped.locate(wanted.study)
+        header = PathsStudy.load(study).header
+    periods = ((first.name, first), (second.name, second))
+    asked = PathsStudy(periods, options, wanted.part.selection(), header, study)
+    with show.stages() as on_progress:
+        command = shlex.join(["haltere", *sys.argv[1:]])
+        asked.run(wanted.out, command=command, dask=wanted.dask, on_progress=on_progress)
+    _tell(wanted.out, *evolution.build(wanted.out, study))
+
+
+def run(path: Path, out: Path | None, draws: int | None, dask: str | None) -> None:
+    """Run a study of measured paths, and say where its results are."""
+    study = PathsStudy.load(path)
+    folder = out or Path("results") / study.name
+    words = ["haltere", "run", str(path), *(["--replications", str(draws)] if draws else []), "--out", str(folder)]
+    with show.stages() as on_progress:
+        study.run(folder, command=shlex.join(words), draws=draws, dask=dask, on_progress=on_progress)
+    views = load(folder).manifest["counts"]["runs"]
     console = show.out()
-    console.print(_data(evolution.data_rows(found), found.first.name, found.second.name))
-    console.print(_changes(evolution.effect_rows(found), found.first.name, found.second.name))
-    console.print(_verdicts(said))
+    console.print(escape(f"{views} partial views of {study.name} in {shown(folder)}"))
+    console.print(escape(f"next: haltere report {shown(folder)}"))
+
+
+def _tell(out: Path, report: Path, said: Findings, found: Evolution) -> None:
+    console = show.out()
+    names = found.first.name, found.second.name
+    console.print(_data(evolution.data_rows(found), *names))
+    console.print(_changes(evolution.effect_rows(found), *names))
+    if said.judged:
+        console.print(_verdicts(said))
     for sentence in said.answer:
         console.print(escape(sentence), soft_wrap=True)
     if found.turnover is not None:

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from haltere.cli import show
-from haltere.cli.paths.views import Given, Wanted, opened, with_names
+from haltere.cli.paths.options import Graphs
+from haltere.cli.paths.views import Given, opened, with_names
 from haltere.errors import InputError
 from haltere.paths.graph import Locate, PartialView, places_of, routes
 from haltere.paths.routes import CORRELATIONS
@@ -21,7 +22,7 @@ _Progress = Callable[[int, int], None]
 _SEVERAL = "routers in several places"
 
 
-def graph(path: Path, wanted: Wanted, *, out: Path | None) -> None:
+def graph(path: Path, wanted: Graphs, *, out: Path | None) -> None:
     """Print measures of the graphs of some draws; write the paths of all of them if `out` is given."""
     if out is not None and not out.parent.is_dir():
         raise InputError("there is no such folder", field="--out", given=str(out.parent), right="one that exists")
@@ -49,7 +50,7 @@ def _nth(advance: _Progress, draw: int, draws: int) -> _Progress:
     return lambda done, pairs: advance(draw * pairs + done, draws * pairs)
 
 
-def _draw(view: PartialView, given: Given, wanted: Wanted, draw: int, advance: _Progress) -> pl.DataFrame:
+def _draw(view: PartialView, given: Given, wanted: Graphs, draw: int, advance: _Progress) -> pl.DataFrame:
     """The paths of one graph."""
     return routes(
         view,

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from haltere.errors import InputError, as_written
 
+if TYPE_CHECKING:
+    from haltere.paths.lake import Selection
+    from haltere.paths.levels import Level
+
 MAX_SEED = 2**63 - 1
 """The greatest seed: draws add their number to it, which must fit into 64 bits."""
 
 LakePath = Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)]
+FirstLake = Annotated[Path, typer.Argument(help="The earlier period's lake.", show_default=False)]
+SecondLake = Annotated[Path, typer.Argument(help="The later period's lake.", show_default=False)]
 LakeOrGraph = Annotated[
     Path,
     typer.Argument(
@@ -22,54 +29,124 @@ LakeOrGraph = Annotated[
         show_default=False,
     ),
 ]
-Against = Annotated[Path | None, typer.Option(help="A later period's lake: what came and went.", show_default=False)]
-LevelName = Annotated[
-    Literal["address", "prefix", "router", "as", "ixp"],
-    typer.Option(
-        help="What a node is: an address, its /24 or /48, a router (--aliases), an AS (--pfx2as or --annotations), "
-        "an AS or an exchange between two (--ixp too)."
-    ),
-]
-Pfx2as = Annotated[
-    Path | None,
-    typer.Option(help="CAIDA's prefix-to-AS data, or a routing table's dump (MRT); packed or not.", show_default=False),
-]
-Annotations = Annotated[
-    Path | None,
-    typer.Option(
-        help="ASes of routers: bdrmapit's database, or an ITDK's .nodes.as (with --aliases).", show_default=False
-    ),
-]
-Aliases = Annotated[Path | None, typer.Option(help="Alias sets: the .nodes file of an ITDK.", show_default=False)]
-Ixp = Annotated[
-    Path | None,
-    typer.Option(
-        help="Peering networks of exchanges (PeeringDB): nodes at the level ixp, left out at others.",
-        show_default=False,
-    ),
-]
-Weights = Annotated[
-    Literal["hops", "ms", "us", "none"] | None,
-    typer.Option(help="What a file's weights are: hops, delays in ms or µs, nothing.", show_default=False),
-]
 Traces = Annotated[int, typer.Option(min=1, help="How many clean traces are drawn.")]
 Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Names all random draws.")]
 Gaps = Annotated[
     Literal["span", "cut"], typer.Option(help="Silent hops: `span` links what is at both sides, `cut` does not.")
 ]
-Among = Annotated[
-    Literal["nodes", "monitors"], typer.Option(help="Which nodes may be sources: all, or where traces begin.")
+Mmdb = Annotated[
+    Path | None, typer.Option(help="A database of places in MaxMind's format (GeoLite2 City).", show_default=False)
 ]
-Cost = Annotated[Literal["hops", "delay"], typer.Option(help="The cost by which paths are short.")]
-Monitors = Annotated[
-    Literal["both", "all"], typer.Option(help="With --against: by the traces of monitors of both lakes, or of all.")
+K = Annotated[int, typer.Option("--k", min=1, max=1000, help="Shortest paths of a pair.")]
+Draws = Annotated[int, typer.Option(min=1, help="Number of graphs, each from traces drawn anew.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
 ]
-Mmdb = Annotated[Path | None, typer.Option(help="A database of places in MaxMind's format.", show_default=False)]
-Threads = Annotated[int | None, typer.Option(min=1, help="Default: one a CPU.", show_default=False)]
+Sources = Annotated[
+    list[str] | None, typer.Option("--source", help="Only this platform's traces; again for more.", show_default=False)
+]
+FirstDay = Annotated[str | None, typer.Option("--from", help="The first day, as 2011-01-31.", show_default=False)]
+LastDay = Annotated[str | None, typer.Option("--to", help="The last day.", show_default=False)]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="File for all of them: .csv, .parquet or .graphml.", show_default=False),
 ]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """What a node is, and the files that say so."""
+
+    level: Annotated[
+        Literal["address", "prefix", "router", "as", "ixp"],
+        typer.Option(
+            help="What a node is: an address, its /24 or /48, a router (--aliases), an AS (--pfx2as or --annotations), "
+            "an AS or an exchange between two (--ixp too)."
+        ),
+    ] = "address"
+    pfx2as: Annotated[
+        Path | None,
+        typer.Option(
+            help="CAIDA's prefix-to-AS data, or a routing table's dump (MRT); packed or not.", show_default=False
+        ),
+    ] = None
+    annotations: Annotated[
+        Path | None,
+        typer.Option(
+            help="ASes of routers: bdrmapit's database, or an ITDK's .nodes.as (with --aliases).", show_default=False
+        ),
+    ] = None
+    aliases: Annotated[
+        Path | None, typer.Option(help="Alias sets: the .nodes file of an ITDK.", show_default=False)
+    ] = None
+    ixp: Annotated[
+        Path | None,
+        typer.Option(
+            help="Peering networks of exchanges (PeeringDB): nodes at the level ixp, left out at others.",
+            show_default=False,
+        ),
+    ] = None
+
+    def at(self) -> Level:
+        """Return the level of these options."""
+        from haltere.paths.levels import Level
+
+        return Level(self.level, self.pfx2as, self.annotations, self.aliases, self.ixp)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """How graphs are made, and which paths in them are measured."""
+
+    traces: Traces = 100_000
+    sources: Annotated[int, typer.Option(min=1, help="Number of nodes where paths begin, drawn at random.")] = 10
+    destinations: Annotated[
+        int, typer.Option(min=1, help="Number of nodes where they end, the same for all sources.")
+    ] = 10_000
+    k: K = 10
+    draws: Draws = 5
+    seed: Seed = 1
+    gaps: Gaps = "span"
+    among: Annotated[
+        Literal["nodes", "monitors"], typer.Option(help="Which nodes may be sources: all, or where traces begin.")
+    ] = "nodes"
+    cost: Annotated[Literal["hops", "delay"], typer.Option(help="The cost by which paths are short.")] = "hops"
+    nodes: Nodes = field(default_factory=Nodes)
+    weights: Annotated[
+        Literal["hops", "ms", "us", "none"] | None,
+        typer.Option(help="What a file's weights are: hops, delays in ms or µs, nothing.", show_default=False),
+    ] = None
+    mmdb: Mmdb = None
+    threads: Threads = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a lake that is taken."""
+
+    source: Sources = None
+    first_day: FirstDay = None
+    last_day: LastDay = None
+    family: Annotated[Literal["4", "6"] | None, typer.Option(help="Only IPv4 or IPv6.", show_default=False)] = None
+    repeats: Annotated[
+        bool, typer.Option("--repeats", help="Traces in which an address only repeats count as clean, not as loops.")
+    ] = False
+
+    def selection(self) -> Selection:
+        """Return what these options select.
+
+        Raises:
+            InputError: if a day is none.
+        """
+        from haltere.paths.lake import Selection
+
+        return Selection(
+            sources=tuple(self.source or ()) or None,
+            first_day=day("--from", self.first_day),
+            last_day=day("--to", self.last_day),
+            family=None if self.family is None else int(self.family),
+            repeats=self.repeats,
+        )
 
 
 def day(option: str, text: str | None) -> date | None:

@@ -9,7 +9,8 @@ import polars as pl
 from rich.markup import escape
 
 from haltere.cli import show
-from haltere.cli.paths.views import Given, Wanted, opened, with_names
+from haltere.cli.paths.options import Graphs
+from haltere.cli.paths.views import Given, opened, with_names
 from haltere.errors import InputError, as_written
 from haltere.paths.graph import PartialView, routes
 from haltere.paths.topology import Topology, check_out, of_routes, write
@@ -18,7 +19,7 @@ SHOWN = 10
 _BETWEEN = " | "
 
 
-def list_them(path: Path, wanted: Wanted, *, begin: Sequence[str], end: Sequence[str], out: Path | None) -> None:
+def list_them(path: Path, wanted: Graphs, *, begin: Sequence[str], end: Sequence[str], out: Path | None) -> None:
     """Print some of the paths; write all of them if `out` is given."""
     check_out(out)
     given = opened(path, wanted)
@@ -39,7 +40,7 @@ def list_them(path: Path, wanted: Wanted, *, begin: Sequence[str], end: Sequence
 
 
 def _found(
-    view: PartialView, given: Given, wanted: Wanted, draw: int, begin: Sequence[str], end: Sequence[str]
+    view: PartialView, given: Given, wanted: Graphs, draw: int, begin: Sequence[str], end: Sequence[str]
 ) -> pl.DataFrame:
     return routes(
         view,
@@ -61,7 +62,7 @@ def _numbers(view: PartialView, names: Sequence[str], option: str, where: str) -
     number = dict(zip(view.names(), view.nodes["node"], strict=True))
     unknown = [name for name in names if name not in number]
     if unknown:
-        right = "what `haltere paths nodes` lists; a sample of more --traces may have it"
+        right = "what `haltere paths topology --of nodes` lists; a sample of more --traces may have it"
         raise InputError(f"is no node of the graph of {where}", field=option, given=as_written(unknown[0]), right=right)
     return [number[name] for name in names]
 

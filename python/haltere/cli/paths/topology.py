@@ -1,45 +1,32 @@
-"""`haltere paths nodes` and `haltere paths links`: what a lake's traces show of a network, and what came and went."""
+"""`haltere paths topology`: what a lake's traces show of a network, and what came and went."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 from rich.markup import escape
 
 from haltere.cli import show
+from haltere.cli.paths.networks import Seen
 from haltere.errors import InputError
-from haltere.paths.graph import COLUMNS, Gaps
+from haltere.paths.graph import COLUMNS
 from haltere.paths.lake import Lake, Selection
-from haltere.paths.levels import Labels, Level
+from haltere.paths.levels import Labels
 from haltere.paths.topology import Topology, check_out, estimated, topology, write
 from haltere.paths.turnover import between
 
 SHOWN = 20
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The options of the commands."""
-
-    traces: int
-    seed: int
-    gaps: Gaps
-    level: Level
-    monitors: Literal["both", "all"]
-
-
-def list_them(
-    what: Literal["nodes", "links"], lake: Path, wanted: Wanted, *, against: Path | None, out: Path | None
-) -> None:
+def list_them(lake: Path, wanted: Seen) -> None:
     """Print the nodes or links that most traces show, or what came and went; write all of them if `out` is given."""
+    what, against, out = wanted.of, wanted.against, wanted.out
     check_out(out)
     if against is not None and out is not None and out.suffix == ".graphml":
         right = "a .csv or .parquet file; without --against, the topology of one lake"
         raise InputError("changes are no graph", field="--out", given=str(out), right=right)
-    labels = wanted.level.labels()
+    labels = wanted.nodes.at().labels()
     if against is None:
         one = _of(Lake(lake), wanted, labels)
         table = one.nodes if what == "nodes" else one.links
@@ -65,7 +52,7 @@ def list_them(
         write(out, found, other)
 
 
-def _lakes(first: Path, second: Path, wanted: Wanted) -> tuple[Lake, Lake]:
+def _lakes(first: Path, second: Path, wanted: Seen) -> tuple[Lake, Lake]:
     """Both lakes; of the monitors of both alone, as what only a lost monitor had seen has not gone."""
     lakes = Lake(first), Lake(second)
     if wanted.monitors == "all":
@@ -85,7 +72,7 @@ def _lakes(first: Path, second: Path, wanted: Wanted) -> tuple[Lake, Lake]:
     return Lake(first, Selection(monitors=shared)), Lake(second, Selection(monitors=shared))
 
 
-def _of(lake: Lake, wanted: Wanted, labels: Labels) -> Topology:
+def _of(lake: Lake, wanted: Seen, labels: Labels) -> Topology:
     rows = lake.sample(wanted.traces, wanted.seed, columns=list(COLUMNS))
     return topology(rows, labels=labels, gaps=wanted.gaps)
 

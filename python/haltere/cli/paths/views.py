@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from haltere.cli import show
+from haltere.cli.paths.options import Graphs
 from haltere.errors import InputError
 from haltere.paths.geography import Locator
-from haltere.paths.graph import COLUMNS, Among, Cost, Gaps, PartialView
-from haltere.paths.graph_files import Weights, read_graph
+from haltere.paths.graph import COLUMNS, PartialView
+from haltere.paths.graph_files import read_graph
 from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The options of the commands `graph` and `routes`."""
-
-    traces: int
-    sources: int
-    destinations: int
-    k: int
-    draws: int
-    seed: int
-    gaps: Gaps = "span"
-    among: Among = "nodes"
-    cost: Cost = "hops"
-    level: Level = field(default_factory=Level)
-    weights: Weights | None = None
-    mmdb: Path | None = None
-    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +28,7 @@ class Given:
     labels: Labels
     locator: Locator | None
 
-    def views(self, wanted: Wanted) -> Iterator[PartialView]:
+    def views(self, wanted: Graphs) -> Iterator[PartialView]:
         """Yield the graph of each draw; of a file it is the same each time."""
         for draw in range(wanted.draws):
             if self.file is not None:
@@ -61,20 +43,21 @@ class Given:
         return self.locator if view.has_places else None
 
 
-def opened(path: Path, wanted: Wanted) -> Given:
+def opened(path: Path, wanted: Graphs) -> Given:
     """Open a lake, or read the file of a graph.
 
     Raises:
         InputError: if it is neither, or an option is not for its kind.
     """
+    at = wanted.nodes.at()
     locator = None if wanted.mmdb is None else Locator(wanted.mmdb)
     if path.is_dir():
         if wanted.weights is not None:
             raise InputError("is for files of graphs", field="--weights", right="a file in place of a lake")
-        return Given(path.resolve().name, Lake(path), None, wanted.level.labels(), locator)
-    if wanted.level != Level():
+        return Given(path.resolve().name, Lake(path), None, at.labels(), locator)
+    if at != Level():
         right = "a lake: the nodes of a file stay what they are"
-        raise InputError("is for lakes", field="--level", given=wanted.level.name, right=right)
+        raise InputError("is for lakes", field="--level", given=at.name, right=right)
     if wanted.among == "monitors":
         raise InputError("is for lakes", field="--among", given="monitors", right="nodes: a file names no monitors")
     if not path.is_file():

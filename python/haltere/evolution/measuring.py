@@ -16,12 +16,12 @@ from haltere.errors import ArgumentError, InputError, Place
 from haltere.figures.parts import Point
 from haltere.figures.world import Track
 from haltere.paths import graph
-from haltere.paths.claims import Evolution, delay_text
 from haltere.paths.engine import Engine
 from haltere.paths.geography import Locator
+from haltere.paths.judging import delay_text
 from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level
-from haltere.paths.periods import Drawing, Period, compare
+from haltere.paths.periods import Drawing, Evolution, Period
 from haltere.paths.tallies import folded, tally
 from haltere.paths.turnover import lengths, turnover
 
@@ -120,17 +120,17 @@ def measure(
         periods.append(Period(kept.name, counted, kept.days(), of_groups, routes, views, drawing, options.level.name))
         if locator is not None:
             maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
-    changed, came, at_level = compare(*periods, seed=options.seed), None, None
+    came, levels = None, None
     if options.traces and rows[0] is not None and rows[1] is not None:
         on_progress("nodes and links that came and went", 0, 0)
         came = turnover(rows[0], rows[1], labels)
         if options.level.name != "address":
-            of_level = [
+            first_level, second_level = (
                 replace(period, tallies=lengths(of, labels, groups))
                 for period, of in zip(periods, (rows[0], rows[1]), strict=True)
-            ]
-            at_level = compare(*of_level, seed=options.seed)
-    evolution = Evolution(periods[0], periods[1], changed, came, at_level)
+            )
+            levels = (first_level, second_level)
+    evolution = Evolution.of((periods[0], periods[1]), came, levels, seed=options.seed)
     return Measured(evolution, (maps[0], maps[1]) if maps else None)
 
 

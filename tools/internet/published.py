@@ -7,7 +7,7 @@ paths (2.3.1), and Spearman's coefficient of delay and length (2.3.5), the last 
 go the simplest distributions that have as many parameters. Nothing else of the summaries is measured: neither the
 shapes of the distributions, nor their tails, nor what single hops take.
 
-`python -m haltere.paths.published FOLDER` writes the files; the same bytes each time.
+`python -m internet.published FOLDER` (with tools in PYTHONPATH) writes the files; the same bytes each time.
 """
 
 from __future__ import annotations
@@ -70,47 +70,6 @@ YEARS = (
     Published("skitter", 2006, 122, 352, 14, 17, 0.80),
     Published("ark", 2011, 168, 512, 13, 17, 0.88),
 )
-
-
-FIRST, SECOND = 0, 1
-STATED: dict[str, tuple[tuple[int, int, float, float, str], ...]] = {
-    "hops": (
-        (FIRST, 0, 17, 0.80, "80 % of the traces have 17 hops or fewer (2.3.1)"),
-        (SECOND, 0, 17, 0.80, "80 % of the traces have 17 hops or fewer (2.3.1)"),
-    ),
-    "k-hops": (
-        (SECOND, 0, 16, 0.80, "almost 80 % of the paths have 16 hops or fewer (2.3.1)"),
-        (SECOND, 0, 25, 1.0, "no path has more than 25 hops (2.3.1)"),
-    ),
-    "k-hops-each": (
-        (FIRST, 1, 14, 0.5, "median of K = 1: 14 hops (2.3.1)"),
-        (SECOND, 1, 13, 0.5, "median of K = 1: 13 hops (2.3.1)"),
-    ),
-    "delay": (
-        (FIRST, 0, 122_000, 0.5, "median 122 ms (2.3.2)"),
-        (FIRST, 0, 352_000, 0.95, "95th percentile 352 ms (2.3.2)"),
-        (SECOND, 0, 168_000, 0.5, "median 168 ms (2.3.2)"),
-        (SECOND, 0, 512_000, 0.95, "95th percentile 512 ms (2.3.2)"),
-    ),
-    "difference": (
-        (FIRST, 0, 0.5, 0.85, "15 % of the paths differ by over 50 % (2.3.3)"),
-        (SECOND, 0, 0.5, 0.90, "fewer than 10 % of the paths differ by over 50 %, a bound (2.3.3)"),
-    ),
-    "difference-each": (
-        (SECOND, 2, 0.15, 0.80, "80 % of the differences are below 15 % at K = 2 (2.3.3)"),
-        (SECOND, 10, 0.36, 0.80, "80 % of the differences are below 36 % at K = 10, as we read it (2.3.3)"),
-    ),
-    "dispersion-each": (
-        (FIRST, 0, 4, 0.90, "almost 90 % of the paths are under 4 at any K (2.3.4)"),
-        (SECOND, 0, 4, 0.90, "almost 90 % of the paths are under 4 at any K (2.3.4)"),
-    ),
-}
-"""Points of the paper's curves that its text states, by figure: the period, K (0: of all), x, share, and the statement.
-
-Delays are in µs, other values as figures show them. What the text calls "almost" a share, or a bound of it, stands at
-that share; of K = 10 it may also mean that the difference is greater by 36 %. Curves between these points are not
-published as numbers.
-"""
 
 
 def reconstruct(published: Published, paths: int = DEFAULT_PATHS, seed: int = DEFAULT_SEED) -> Summary:
