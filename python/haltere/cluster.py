@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, as_written
 
 SLURM_KEYS = {
     "jobs": "how many jobs, a worker each",
@@ -30,13 +30,13 @@ def connect(address: str) -> Any:
     Raises:
         InputError: if Dask is not installed, or the scheduler does not answer.
     """
-    distributed = _module("distributed", "--dask", address)
+    distributed = _module("distributed", "dask", address)
     try:
         return distributed.Client(address, timeout="10s")
     except (OSError, ValueError) as error:
-        raise InputError(
+        raise ArgumentError(
             f"no scheduler answers: {type(error).__name__}: {error}",
-            field="--dask",
+            field="dask",
             given=address,
             right="the address that `dask scheduler` printed, such as tcp://10.0.0.1:8786",
         ) from None
@@ -55,17 +55,17 @@ def slurm(text: str) -> Iterator[Any]:
     """
     given: dict[str, Any] = dict(options(text))
     jobs = int(given.pop("jobs"))
-    jobqueue = _module("dask_jobqueue", "--slurm", text)
-    distributed = _module("distributed", "--slurm", text)
+    jobqueue = _module("dask_jobqueue", "slurm", text)
+    distributed = _module("distributed", "slurm", text)
     if "cores" in given:
         given["cores"] = int(given["cores"])
     try:
         # One process a job: the core releases the interpreter's lock, so that its threads use all CPUs.
         cluster = jobqueue.SLURMCluster(processes=1, scheduler_options={"dashboard_address": ":0"}, **given)
     except (OSError, ValueError) as error:
-        raise InputError(
+        raise ArgumentError(
             f"no jobs can be submitted: {error}",
-            field="--slurm",
+            field="slurm",
             given=text,
             right="jobs=20,cores=8,memory=16GB,walltime=02:00:00, or the rest in ~/.config/dask/jobqueue.yaml",
         ) from None
@@ -86,22 +86,22 @@ def options(text: str) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if key not in SLURM_KEYS or not equals or not value:
             known = "; ".join(f"{name}: {means}" for name, means in SLURM_KEYS.items())
-            raise InputError("is not an option of jobs", field="--slurm", given=as_written(part), right=known)
+            raise ArgumentError("is not an option of jobs", field="slurm", given=as_written(part), right=known)
         found[key] = value
     for key in ("jobs", "cores"):
         if key in found and not (found[key].isdigit() and int(found[key]) > 0):
-            raise InputError(
+            raise ArgumentError(
                 "is not a number of " + ("jobs" if key == "jobs" else "CPUs"),
-                field="--slurm",
+                field="slurm",
                 given=as_written(f"{key}={found[key]}"),
                 right="a whole number from 1",
             )
     return {"jobs": "1", **found}
 
 
-def _module(name: str, option: str, given: str) -> Any:
+def _module(name: str, field: str, given: str) -> Any:
     if importlib.util.find_spec(name) is None:
-        raise InputError(
-            "needs Dask, which is not installed", field=option, given=given, right="pip install 'haltere[cluster]'"
+        raise ArgumentError(
+            "needs Dask, which is not installed", field=field, given=given, right="pip install 'haltere[cluster]'"
         )
     return importlib.import_module(name)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+_NAME = re.compile(r"`(\w+)`")
 
 
 class HaltereError(Exception):
@@ -58,6 +60,34 @@ class InputError(HaltereError):
             lines.append(f"  right: {right}")
         lines += [f"  {note}" for note in notes]
         super().__init__("\n".join(lines))
+
+
+class ArgumentError(InputError):
+    """An argument that cannot be used: `field` is its name, and names of arguments in sentences stand in backquotes.
+
+    The command line shows the options that give them.
+    """
+
+    def shown(self, option: Callable[[str], str | None]) -> str:
+        """Return the error with the names that `option` has for arguments."""
+        head, colon, key = (self.field or "").partition(": ")
+        names = ", ".join(option(name) or name for name in head.split(", "))
+
+        def told(name: re.Match[str]) -> str:
+            return (name[1].replace("_", "-") if colon else option(name[1])) or name[0]
+
+        field = f"{names}: {key.replace('_', '-')}" if colon else names
+        right = self.right and _NAME.sub(told, self.right)
+        return str(
+            InputError(
+                _NAME.sub(told, self.problem),
+                place=self.place,
+                field=field or None,
+                given=self.given,
+                right=right,
+                notes=self.notes,
+            )
+        )
 
 
 class Interrupted(HaltereError):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from haltere import core
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, as_written
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class ThreadExecutor:
 
     def __init__(self, workers: int | None = None, fidelity: str = "model") -> None:
         if workers is not None and workers < 1:
-            raise InputError(
+            raise ArgumentError(
                 "is not a number of workers",
-                field="--workers",
+                field="workers",
                 given=as_written(workers),
                 right="a whole number from 1",
             )

@@ -224,7 +224,7 @@ def test_a_folder_without_a_campaign_has_no_status(haltere: Haltere, tmp_path: P
 def test_what_is_no_option_of_jobs_is_refused(text: str) -> None:
     with pytest.raises(InputError) as raised:
         cluster.options(text)
-    assert raised.value.field == "--slurm"
+    assert raised.value.field == "slurm"
 
 
 def test_a_scheduler_and_jobs_exclude_each_other(haltere: Haltere, small_study: Path) -> None:

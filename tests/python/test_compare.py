@@ -155,19 +155,19 @@ def test_a_queue_with_parameters_stands_in_options_in_a_path_and_in_a_scenario(h
 
 
 def test_paths_stand_alone() -> None:
-    with pytest.raises(InputError, match=r"--rate, --loss: is given besides --path"):
+    with pytest.raises(InputError, match=r"rate, loss: is given besides `paths`"):
         Conditions(rate="5Mbit/s", loss="1%", paths=TWO_PATHS)
-    with pytest.raises(InputError, match=r"--mtu: is given besides --path"):
+    with pytest.raises(InputError, match=r"mtu: is given besides `paths`"):
         package.compare(["tcp/cubic"], mtu="1280B", paths=TWO_PATHS)
 
 
 @pytest.mark.parametrize(
     ("field", "words"),
     [
-        ("topology.paths[1].rate", r"^--path: path 1: rate: is wrong$"),
-        ("topology.paths[1].down.loss", r"^--path: path 1: loss: is wrong$"),
-        ("topology.paths[0].down.delay", r"^--path: path 0: rtt: is wrong\n  given: \"10ms\"$"),
-        ("topology.paths[1].down.delay", r"^--path: path 1: down-delay: is wrong$"),
+        ("topology.paths[1].rate", r"^paths: path 1: rate: is wrong$"),
+        ("topology.paths[1].down.loss", r"^paths: path 1: loss: is wrong$"),
+        ("topology.paths[0].down.delay", r"^paths: path 0: rtt: is wrong\n  given: \"10ms\"$"),
+        ("topology.paths[1].down.delay", r"^paths: path 1: down_delay: is wrong$"),
         ("flows[1].contender", r"^contender: is wrong$"),
         ("topology.kind", r"^scenario: topology.kind: is wrong$"),
     ],

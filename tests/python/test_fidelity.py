@@ -53,9 +53,9 @@ def test_one_from_outside_runs_studies(tmp_path: Path) -> None:
     fidelity = ["model", "attic"]
     [experiments.base.scenario]
     topology = { kind = "point-to-point", link = { rate = "10Mbit/s", delay = "5ms", queue = "50p" } }
-    flows = [{ contender = "{contender}", app = "raw", size = "20kB" }]
+    flows = [{ contender = "{who}", app = "raw", size = "20kB" }]
     [experiments.base.factors]
-    contender = ["tcp/cubic", "tcp/bbr"]
+    who = ["tcp/cubic", "tcp/bbr"]
     """
     results = Study.parse(text).run(out=tmp_path)
     assert results.manifest["kernels"] == {"attic": {"name": "dusty", "version": "1"}}

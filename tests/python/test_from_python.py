@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import haltere
-from conftest import SMALL_STUDY
+from conftest import SMALL_STUDY, Haltere
 from haltere.figures.trace import trace_figure
 
 LINK: dict[str, Any] = {"rate": "10Mbit/s", "down_delay": "10ms", "up_delay": "0ms", "size": "10kB"}
@@ -139,3 +140,25 @@ def test_dir_lists_what_can_be_had(package: Any) -> None:
     assert all(getattr(package, name) is not None for name in dir(package))
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'"):
         package.nothing  # noqa: B018
+
+
+def test_messages_speak_of_arguments_here_and_of_options_on_the_command_line(request: pytest.FixtureRequest) -> None:
+    command: Haltere = request.getfixturevalue("haltere")
+    with pytest.raises(haltere.InputError, match=r"^rtt: stands(.|\n)*right: `rtt`, or `down_delay` and `up_delay`$"):
+        haltere.compare(["tcp/cubic"], rtt="5ms", up_delay="1ms")
+    said = command("compare", "tcp/cubic", "--rtt", "5ms", "--up-delay", "1ms").stderr
+    assert said.startswith("error: --rtt: stands beside")
+    assert "right: --rtt, or --down-delay and --up-delay" in said
+    with pytest.raises(haltere.InputError, match=r"^workers: is not a number of workers"):
+        haltere.compare(["tcp/cubic"], workers=0)
+    assert command("compare", "tcp/cubic", "--workers", "0").stderr.startswith("error: --workers: is not")
+    of_path = command("compare", "mptcp/lia", "--path", "rtt=1ms,up-delay=1ms", "--path", "rate=1Mbit/s").stderr
+    assert of_path.startswith("error: --path: path 0: rtt: stands beside")
+    assert "right: rtt, or down-delay and up-delay" in of_path
+
+
+def test_no_module_beside_the_command_line_names_options_of_arguments() -> None:
+    package = Path(haltere.__file__).parent
+    for file in sorted(package.rglob("*.py")):
+        if file.relative_to(package).parts[0] not in ("cli", "studies", "rig"):
+            assert not re.search(r'field=f?"--', file.read_text(encoding="utf-8")), file

@@ -119,7 +119,7 @@ def test_what_is_refused_is_told(
             fetch_atlas([number], tmp_path, server=address)
     with pytest.raises(InputError, match="was not given"):
         fetch_atlas([5051], tmp_path, server="http://127.0.0.1:1")
-    with pytest.raises(InputError, match="--to"):
+    with pytest.raises(InputError, match="last_day: is needed with the other"):
         fetch_atlas([5051], tmp_path, first_day=datetime.fromtimestamp(DAY, UTC).date(), server=address)
     assert not list(tmp_path.iterdir())
 

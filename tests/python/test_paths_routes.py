@@ -117,7 +117,7 @@ def test_weights_may_be_delays_and_must_be_said(tmp_path: Path) -> None:
     assert read_graph(path, "ms").links.row(0) == (0, 1, 1, 1500, 0)
     assert read_graph(path, "us").links.row(0) == (0, 1, 1, 2, 0)
     assert read_graph(path, "none").links.row(0) == (0, 1, 1, None, 0)
-    with pytest.raises(InputError, match="--weights hops, ms, us"):
+    with pytest.raises(InputError, match="`weights`: hops, ms, us"):
         read_graph(path)
     with pytest.raises(InputError, match=r"(?s)weighted:1: .*hops"):
         read_graph(path, "hops")

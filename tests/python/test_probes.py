@@ -56,7 +56,7 @@ def test_a_probe_is_read_from_its_text() -> None:
 def test_an_error_names_the_option(text: str, says: str) -> None:
     with pytest.raises(InputError) as raised:
         Conditions(probe=text).scenario(["tcp/cubic"])
-    assert raised.value.field == "--probe"
+    assert raised.value.field == "probe"
     assert says in str(raised.value)
 
 

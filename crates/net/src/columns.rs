@@ -85,11 +85,11 @@ pub struct At(&'static [&'static str]);
 
 /// Every fidelity.
 pub const EVERYWHERE: At = At(&["model", "stack", "linux", "testbed"]);
-/// Those in virtual time.
+/// The fidelities in virtual time.
 pub const SIMULATED: At = At(&["model", "stack"]);
-/// Those whose links are ours.
+/// The fidelities whose links are ours.
 pub const OWN_LINKS: At = At(&["model", "stack", "testbed"]);
-/// Those on real hosts.
+/// The fidelities on real hosts.
 pub const REAL: At = At(&["linux", "testbed"]);
 /// The machine's clock.
 pub const WALL_CLOCK: At = At(&["testbed"]);

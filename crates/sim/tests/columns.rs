@@ -62,7 +62,7 @@ fn a_result_has_the_declared_columns() {
     assert_eq!(flow, declared.iter().filter(|name| !elsewhere(name)).cloned().collect());
 }
 
-/// What a rig sees of a run with one flow, of which these fields differ.
+/// The input of a rig that saw a run with one flow, with these fields in the place of the usual ones.
 fn seen(flow: &Value, report: &Value, packets: &Value) -> Value {
     let mut run = json!({
         "measured_s": null, "lost_records": 0,

@@ -15,7 +15,7 @@ import polars as pl
 
 from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Comparison, Conditions, stated
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, InputError, as_written
 from haltere.executor import Executor, Task
 from haltere.results import columns
 from haltere.results.tables import bottleneck_of
@@ -65,14 +65,14 @@ def measure(
     if not contenders:
         raise InputError("no contender was given", field="contender", right="one or more, such as tcp/cubic quic/bbr")
     if replications < 1:
-        raise InputError(
+        raise ArgumentError(
             "is not a number of replications",
-            field="--replications",
+            field="replications",
             given=as_written(replications),
             right="a whole number from 1",
         )
     if not 0 <= seed < 2**63:
-        raise InputError("is not a seed", field="--seed", given=as_written(seed), right="a whole number from 0")
+        raise ArgumentError("is not a seed", field="seed", given=as_written(seed), right="a whole number from 0")
     fidelities.named(conditions.fidelity)
     groups = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
     tasks = list(_tasks(groups, conditions, replications, seed))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere.adhoc import probes
-from haltere.errors import InputError, Place, as_written
+from haltere.errors import ArgumentError, InputError, Place, as_written
 from haltere.fidelity import Fidelity, summaries
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PathConditions:
             if problem:
                 if ":" in given.get("queue", ""):
                     right = f"{right}; a queue's parameters are separated by semicolons"
-                raise InputError(problem, field="--path", given=text, right=right)
+                raise ArgumentError(problem, field="paths", given=text, right=right)
             given[keys[key]] = _SWITCHED[value] if key in switches else value
         refuse_beside_preset(given)
         return PathConditions(**given)
@@ -128,11 +128,11 @@ class PathConditions:
         """Return the delays down (server to client) and up; `rtt` is split evenly, the default is an RTT of 50 ms."""
         if self.down_delay is not None or self.up_delay is not None:
             if self.rtt is not None:
-                raise InputError(
+                raise ArgumentError(
                     "stands beside a delay for one direction",
-                    field="--rtt",
+                    field="rtt",
                     given=self.rtt,
-                    right="--rtt, or --down-delay and --up-delay",
+                    right="`rtt`, or `down_delay` and `up_delay`",
                 )
             return self.down_delay or "0ms", self.up_delay or "0ms"
         rtt = self.rtt or "50ms"
@@ -141,9 +141,9 @@ class PathConditions:
         try:
             nanoseconds = core.nanoseconds(rtt)
         except ValueError:
-            raise InputError(
+            raise ArgumentError(
                 "is not a time",
-                field="--rtt",
+                field="rtt",
                 given=as_written(rtt),
                 right="a number and a unit (ns, us, ms, s), such as 50ms",
             ) from None
@@ -154,9 +154,9 @@ class PathConditions:
         if self.preset is not None:
             of, own = preset_table(self.preset)
             if of == "cell":
-                raise InputError(
+                raise ArgumentError(
                     "is a cell, and no link",
-                    field="--preset",
+                    field="preset",
                     given=as_written(self.preset),
                     right="it as the only path",
                 )
@@ -291,7 +291,7 @@ class Conditions(PathConditions):
         if self.swap:
             if len(self.paths) < 2:
                 given = f"{len(self.each_path)} path"
-                raise InputError("needs a second path", field="--swap", given=given, right="--path given twice")
+                raise ArgumentError("needs a second path", field="swap", given=given, right="`paths` with two of them")
             for flow in flows:
                 flow["first_path"] = 1
         if self.probe is not None:
@@ -318,7 +318,7 @@ class Conditions(PathConditions):
         """Return the contender of each flow: `flows` of the first, then as many of the next."""
         if self.flows < 1:
             given = as_written(self.flows)
-            raise InputError("is not a number of flows", field="--flows", given=given, right="a whole number from 1")
+            raise ArgumentError("is not a number of flows", field="flows", given=given, right="a whole number from 1")
         return [contender for contender in contenders for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
@@ -349,10 +349,10 @@ class Conditions(PathConditions):
         try:
             return Scenario(data, fidelity=self.fidelity)
         except InputError as error:
-            raise self._in_words_of_options(error) from None
+            raise self._of_arguments(error) from None
 
-    def _in_words_of_options(self, error: InputError) -> InputError:
-        """Return a scenario's error with the option in the place of the scenario's field."""
+    def _of_arguments(self, error: InputError) -> InputError:
+        """Return a scenario's error with the condition in the place of the scenario's field."""
         place = error.field or ""
         for number, path in enumerate(self.each_path):
             prefix = f"topology.paths[{number}]." if self.paths else "topology.link."
@@ -361,9 +361,9 @@ class Conditions(PathConditions):
                 if path.preset is not None and path.preset.endswith(FILE):
                     return _in_file(error, Path(path.preset), f"link.{inside}")
                 if path.rtt is not None and inside.endswith(".delay"):
-                    error = _at(error, "--rtt", given=as_written(path.rtt))
+                    error = _at(error, "rtt", given=as_written(path.rtt))
                 else:
-                    error = _at(error, _option_at(inside, PathConditions))
+                    error = _at(error, _condition_at(inside, PathConditions) or inside)
                 return _of_path(error, number) if self.paths else error
         own = self.each_path[0].preset
         if place.startswith("topology.cell.") and own is not None and own.endswith(FILE):
@@ -371,22 +371,21 @@ class Conditions(PathConditions):
         flow, _, inside = place.partition(".")
         given = None
         if flow.startswith("flows[") and inside.partition("[")[0] in MOVES:
-            option = f"--{inside.partition('[')[0]}"
+            name: str | None = inside.partition("[")[0]
         elif flow.startswith("flows["):
-            option = "contender" if inside == "contender" else _option_at(f"flows.{inside}", type(self))
+            name = "contender" if inside == "contender" else _condition_at(f"flows.{inside}", type(self))
         elif place == "measure_from":
-            return InputError(
+            return ArgumentError(
                 f"is too short: flows that share a link are measured from {SHARE_MEASURED_FROM} on",
-                field="--duration",
+                field="duration",
                 given=as_written(self.duration),
                 right=f"more than {SHARE_MEASURED_FROM}, such as 30s",
             )
         elif place.startswith("probes"):
-            option, given = "--probe", as_written(self.probe)
+            name, given = "probe", as_written(self.probe)
         else:
-            option = _option_at(place, type(self))
-        known = option.startswith("-") or option == "contender"
-        return _at(error, option.removeprefix("flows."), place=None if known else Place("scenario"), given=given)
+            name = _condition_at(place, type(self))
+        return _at(error, name or place, place=None if name else Place("scenario"), given=given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -415,21 +414,21 @@ def option_name(field: Field[Any], about: About | None = None) -> str:
 
 def refuse_beside_paths(names: Collection[str]) -> None:
     """Raise `InputError` if one of the fields that are given besides `paths` belongs to the one path."""
-    beside = [option_name(field) for field in fields(PathConditions) if field.name in names]
+    beside = [field.name for field in fields(PathConditions) if field.name in names]
     if beside:
-        raise InputError(
-            "is given besides --path, which has its own values",
+        raise ArgumentError(
+            "is given besides `paths`, which have their own values",
             field=", ".join(beside),
-            right="--path alone, such as --path rate=20Mbit/s,rtt=10ms; or the options of the one link alone",
+            right="`paths` alone, each such as rate=20Mbit/s,rtt=10ms; or the conditions of the one link alone",
         )
 
 
 def refuse_beside_preset(names: Collection[str]) -> None:
     """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says."""
     own = ("preset", "backup")
-    beside = [option_name(field) for field in fields(PathConditions) if field.name in names and field.name not in own]
+    beside = [field.name for field in fields(PathConditions) if field.name in names and field.name not in own]
     if beside and "preset" in names:
-        raise InputError(
+        raise ArgumentError(
             "is given besides a preset, which has its own values",
             field=", ".join(beside),
             right="the preset alone, or a scenario file, where fields beside a preset replace its values",
@@ -442,11 +441,11 @@ def _word(part: str, *, first: bool) -> tuple[str, str, str]:
     if key == "backup" and not equals:
         return key, "=", "true"
     if key and not equals and first:
-        return "preset", "=", known_preset(key, "--path")
+        return "preset", "=", known_preset(key, "paths")
     return key, equals, value
 
 
-def known_preset(name: str, field: str = "--preset") -> str:
+def known_preset(name: str, field: str = "preset") -> str:
     """Return the name of a preset, or the file of one, as it was given.
 
     Raises:
@@ -457,8 +456,8 @@ def known_preset(name: str, field: str = "--preset") -> str:
     names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]
     if name in names or name.endswith(FILE):
         return name
-    raise InputError(
-        "is neither a preset nor KEY=VALUE" if field == "--path" else "there is no such preset",
+    raise ArgumentError(
+        "is neither a preset nor KEY=VALUE" if field == "paths" else "there is no such preset",
         field=field,
         given=as_written(name),
         right=f"{', '.join(names)}; or a file that `haltere presets NAME --toml` wrote",
@@ -496,18 +495,19 @@ def _in_file(error: InputError, file: Path, field: str) -> InputError:
     return _at(error, field, place=Document.read(file).place(field))
 
 
-def _option_at(at: str, kind: type[PathConditions]) -> str:
-    """Return the option whose value stands at a place of the scenario, or the place if there is none."""
+def _condition_at(at: str, kind: type[PathConditions]) -> str | None:
+    """Return the condition whose value stands at a place of the scenario, if there is one."""
     found = (
-        option_name(field, about)
+        field.name
         for field, about in stated(kind)
         if about.at and at.startswith(about.at) and (kind is PathConditions or field.name not in _PATH_FIELDS)
     )
-    return next(found, at)
+    return next(found, None)
 
 
 def _at(error: InputError, field: str, *, place: Place | None = None, given: str | None = None) -> InputError:
-    return InputError(
+    kind = InputError if place else ArgumentError
+    return kind(
         error.problem,
         place=place,
         field=field or None,
@@ -518,10 +518,8 @@ def _at(error: InputError, field: str, *, place: Place | None = None, given: str
 
 
 def _of_path(error: InputError, number: int) -> InputError:
-    """Return an error about an option of the one link as one about a key of `--path`."""
-    key, right = (error.field or "").removeprefix("--"), error.right and error.right.replace("--", "")
-    field = f"--path: path {number}: {key}"
-    return InputError(error.problem, field=field, given=error.given, right=right, notes=error.notes)
+    """Return an error about a condition of the one link as one about a path."""
+    return _at(error, f"paths: path {number}: {error.field}")
 
 
 def _moved(field: str, text: str) -> dict[str, Any]:
@@ -531,7 +529,7 @@ def _moved(field: str, text: str) -> dict[str, Any]:
     key = MOVES[field]
     number = key == "path"
     if not at or (number and not word.isdecimal()) or (colon and not word):
-        raise InputError("is not such a change", field=f"--{field}", given=as_written(text), right=right)
+        raise ArgumentError("is not such a change", field=field, given=as_written(text), right=right)
     entry: dict[str, Any] = {"at": at}
     if word:
         entry[key] = int(word) if number else word

@@ -14,7 +14,7 @@ from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import Difference, Side, compare, of_kernel, of_model
 from haltere.adhoc.single import sample_ns
-from haltere.errors import HaltereError, InputError
+from haltere.errors import ArgumentError, HaltereError, InputError
 from haltere.executor import Task
 from haltere.scenario import Scenario
 
@@ -83,7 +83,7 @@ def between(
 
 def _check(tolerance_s: float) -> None:
     if not 0 <= tolerance_s < float("inf"):
-        raise InputError("is not a time", field="--tolerance", given=str(tolerance_s), right="such as 1ms")
+        raise ArgumentError("is not a time", field="tolerance_s", given=str(tolerance_s), right="such as 1ms")
 
 
 def on_linux(scenario: core.Scenario, seed: int, replication: int) -> list[Side]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, as_written
 
 KINDS = ("icmp", "udp", "tcp")
 MODES = ("stop-and-wait", "free-running")
@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, Any]:
     elif len(parts) == 4 and parts[3] not in MODES:
         problem = f"has no mode {as_written(parts[3])}"
     if problem:
-        raise InputError(problem, field="--probe", given=as_written(text), right=_RIGHT)
+        raise ArgumentError(problem, field="probe", given=as_written(text), right=_RIGHT)
     probe = dict(zip(("kind", "size", "interval", "mode"), parts, strict=False))
     return {key: value for key, value in probe.items() if (key, value) != ("mode", MODES[0])}
 

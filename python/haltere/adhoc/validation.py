@@ -12,7 +12,7 @@ from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.single import sample_ns
-from haltere.errors import HaltereError, InputError, as_written
+from haltere.errors import ArgumentError, HaltereError, InputError, as_written
 from haltere.executor import Task
 from haltere.stats import Interval, median
 
@@ -81,9 +81,9 @@ def validate(
     if not contenders:
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
     if replications < 1:
-        raise InputError(
+        raise ArgumentError(
             "is not a number of replications",
-            field="--replications",
+            field="replications",
             given=as_written(replications),
             right="a whole number from 1",
         )

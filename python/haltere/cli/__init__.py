@@ -11,7 +11,7 @@ BROKEN, REFUSED, INTERRUPTED = 1, 2, 130
 
 def main() -> None:
     """Run the command line; every error is one readable block on standard error, with a code of `haltere.cli.exits`."""
-    from haltere.errors import HaltereError, Interrupted
+    from haltere.errors import ArgumentError, HaltereError, Interrupted
 
     try:
         from haltere.cli import moved
@@ -21,6 +21,10 @@ def main() -> None:
         app(prog_name="haltere")
     except Interrupted as stopped:
         sys.exit(_say(str(stopped), INTERRUPTED))
+    except ArgumentError as error:
+        from haltere.cli.options import option_of
+
+        sys.exit(_say(f"error: {error.shown(option_of(sys.argv[1:]))}"))
     except HaltereError as error:
         sys.exit(_say(f"error: {error}"))
     except OSError as error:

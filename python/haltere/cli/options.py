@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -122,6 +122,32 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
         return _signed(called, command, parameters)
 
     return decorate
+
+
+_OPTIONS = {"exchanges": "ixp", "names": "table"}
+"""Arguments whose options have another name."""
+_ENDS = ("", "s", "_s", "_id")
+"""Ends of arguments that options lack: `experiments` is given by `--experiment`, several times."""
+
+
+def option_of(words: Sequence[str]) -> Callable[[str], str | None]:
+    """Return the function that says which option of a command gives an argument.
+
+    Args:
+        words: the command line, whose first words name the command.
+    """
+    from haltere.cli.app import app
+
+    command: Any = typer.main.get_command(app)
+    for word in words:
+        command = getattr(command, "commands", {}).get(word, command)
+    options = {one.name: max(one.opts, key=len) for one in command.params if one.param_type_name == "option"}
+
+    def option(name: str) -> str | None:
+        own = (_OPTIONS.get(name, name).removesuffix(end) for end in _ENDS)
+        return next((options[one] for one in own if one in options), None)
+
+    return option
 
 
 def _was_given(context: typer.Context, name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from haltere.errors import InputError, Place
+from haltere.errors import ArgumentError, InputError, Place
 from haltere.figures.parts import Point
 from haltere.figures.world import Track
 from haltere.paths import graph
@@ -223,15 +223,15 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
     if not monitors:
         known = ", ".join(sorted(set(regions.values())))
         if not known:
-            right = "a database with continents (--mmdb, such as GeoLite2 City), or a table of monitors (--regions)"
-            raise InputError(
+            right = "a database with continents (`mmdb`, such as GeoLite2 City), or a table of monitors (`regions`)"
+            raise ArgumentError(
                 f"the region of no monitor of {lake.name} is known",
-                field="--keep",
+                field="keep",
                 given=", ".join(options.keep),
                 right=right,
             )
-        raise InputError(
-            f"no monitor of {lake.name} is there", field="--keep", given=", ".join(options.keep), right=f"of {known}"
+        raise ArgumentError(
+            f"no monitor of {lake.name} is there", field="keep", given=", ".join(options.keep), right=f"of {known}"
         )
     return Lake(lake.path, replace(lake.selection, monitors=monitors))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from haltere import core
 from haltere.claims import load as load_claims
-from haltere.errors import InputError, nearest
+from haltere.errors import ArgumentError, InputError, nearest
 from haltere.explanation.answer import Explanation
 from haltere.explanation.runs import How
 from haltere.explanation.treatments import explain_why
@@ -56,15 +56,15 @@ def explain_all(study: Study, folder: Path, how: How) -> list[Kept]:
     """
     manifest = load_results(folder).manifest
     if manifest.get("study_text") != study.document.text or manifest.get("core") != core.fingerprint():
-        raise InputError(
+        raise ArgumentError(
             "these results are not of this study as it is now, or of another version of haltere",
-            field="--results",
+            field="results",
             given=str(folder),
             right="`haltere run` of the study first, or the folder of its results",
         )
     if not study.file.why:
         right = "a table [[why]] in its study.toml (see docs/explain.md), or two contenders"
-        raise InputError("the study asks for no explanation", field="--study", given=study.name, right=right)
+        raise ArgumentError("the study asks for no explanation", field="study", given=study.name, right=right)
     _check_claims(study)
     there = {one.key: one for one in read(folder, manifest)}
     keys = keys_of(manifest)

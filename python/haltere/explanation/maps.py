@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import bottleneck_entry, whole_of
-from haltere.errors import HaltereError, InputError, Interrupted, as_written
+from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, as_written
 from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects
 from haltere.explanation.explaining import drawn
@@ -217,9 +217,9 @@ def explain_study(
         InputError: if something given cannot be run.
         HaltereError: if no order of the parts could be run at some combination.
     """
-    for name, value in (("--replications", replications), ("--orders", orders)):
+    for name, value in (("replications", replications), ("orders", orders)):
         if value < 1:
-            raise InputError("is too small", field=name, given=as_written(value), right="a whole number from 1")
+            raise ArgumentError("is too small", field=name, given=as_written(value), right="a whole number from 1")
     how, measure = how or How(), measure_named(metric)
     loaded = Study.load(study)
     chosen, treatments = _suited(loaded, experiment)
@@ -253,9 +253,9 @@ def _suited(study: Study, wanted: str | None) -> tuple[str, list[Treatment]]:
         one = all(len({flow["contender"] for flow in t.scenario["flows"]}) == 1 for t in treatments)
         if one and not any(t.measured for t in treatments):
             return name, treatments
-    raise InputError(
+    raise ArgumentError(
         "has flows of several contenders, or measured paths, and so no place for two contenders to compare",
-        field="--experiment" if wanted else "--study",
+        field="experiment" if wanted else "study",
         given=wanted or study.name,
         right="an experiment in which all flows have one contender",
     )

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from haltere import core
-from haltere.errors import InputError
+from haltere.errors import ArgumentError, InputError
 from haltere.explanation import equals
 from haltere.fidelity import Fidelity, of, simulated
 
@@ -102,9 +102,9 @@ class Space:
             InputError: if one of them cannot run, or if nothing lies between them.
         """
         if not of(fidelity).simulated:
-            raise InputError(
+            raise ArgumentError(
                 "has no mixtures, as a kernel's mechanisms cannot all be switched",
-                field="--fidelity",
+                field="fidelity",
                 given=fidelity,
                 right=" or ".join(simulated()),
             )

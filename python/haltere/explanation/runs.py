@@ -13,7 +13,7 @@ from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import ENTRY, entry_of
 from haltere.adhoc.conditions import Conditions
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, InputError, as_written
 from haltere.executor import Executor, Outcome, Task
 from haltere.explanation.mixtures import Space
 from haltere.fidelity import Fidelity
@@ -39,7 +39,7 @@ def measure_named(name: str) -> Metric:
         InputError: if there is none of this name.
     """
     if name not in MEASURES:
-        raise InputError("is not a metric", field="--metric", given=as_written(name), right=", ".join(MEASURES))
+        raise ArgumentError("is not a metric", field="metric", given=as_written(name), right=", ".join(MEASURES))
     return MEASURES[name]
 
 

@@ -24,7 +24,7 @@ import polars as pl
 
 from haltere import core
 from haltere.documents import Document, shown
-from haltere.errors import InputError, Place
+from haltere.errors import ArgumentError, InputError, Place
 from haltere.results import Results, load
 from haltere.runner.campaign import Campaign
 from haltere.study import Study
@@ -128,17 +128,17 @@ def _check(results: Results, files: dict[str, bytes]) -> None:
         try:
             study = study_of(results, Path(scratch))
         except InputError as error:
-            raise InputError(
+            raise ArgumentError(
                 "the study cannot be packed: a file that it names is not in its folder",
-                field="--study",
+                field="study",
                 right="the folder of the study with all files that it names",
                 notes=(str(error).replace(f"{scratch}/", ""),),
             ) from None
         planned = {run.id for run in _campaign(study, results.manifest, Path(scratch) / "again").plan}
     if results.manifest["haltere"] == core.VERSION and planned != set(results.runs["run_id"].to_list()):
-        raise InputError(
+        raise ArgumentError(
             "the study's files are no longer those that these results came from",
-            field="--study",
+            field="study",
             right="the files as they were, or results that `haltere run` writes anew",
         )
 
@@ -182,7 +182,9 @@ def unpack(archive: Path, out: Path) -> Path:
         InputError: if it is no such archive, or damaged, or the folder is there already.
     """
     if out.exists():
-        raise InputError("is there already", place=Place(shown(out)), field="--out", right="a folder that is not there")
+        raise ArgumentError(
+            "is there already", place=Place(shown(out)), field="out", right="a folder that is not there"
+        )
     try:
         with tarfile.open(archive, "r:gz") as opened:
             files = {one.name: _content(opened, one) for one in opened.getmembers()}

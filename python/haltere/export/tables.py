@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, as_written
 from haltere.metrics import METRICS
 from haltere.metrics.tables import Tables, summarise
 from haltere.results import TABLES, Results
@@ -35,10 +35,10 @@ def export(results: Results, out: Path, form: Format, *, names: tuple[str, ...] 
         InputError: if there is no such format or table.
     """
     if form not in FORMATS:
-        raise InputError("is no format", field="--format", given=as_written(form), right=" or ".join(FORMATS))
+        raise ArgumentError("is no format", field="form", given=as_written(form), right=" or ".join(FORMATS))
     for name in names:
         if name not in NAMES:
-            raise InputError("there is no such table", field="--table", given=as_written(name), right=", ".join(NAMES))
+            raise ArgumentError("there is no such table", field="names", given=as_written(name), right=", ".join(NAMES))
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name in names or NAMES:

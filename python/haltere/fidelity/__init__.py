@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, as_written
 from haltere.fidelity.real import Linux, Testbed
 from haltere.fidelity.simulated import Model, Stack
 from haltere.fidelity.venue import Description, Venue
@@ -52,7 +52,7 @@ def named(name: str) -> Venue:
         InputError: if there is none.
     """
     if name not in _VENUES:
-        raise InputError("is not a fidelity", field="--fidelity", given=as_written(name), right=", ".join(NAMES))
+        raise ArgumentError("is not a fidelity", field="fidelity", given=as_written(name), right=", ".join(NAMES))
     return _VENUES[name]
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from haltere.errors import InputError
+from haltere.errors import ArgumentError, InputError
 from haltere.files import write_whole
 
 SERVER = "https://atlas.ripe.net"
@@ -93,10 +93,10 @@ def _days(first: date | None, last: date | None) -> Iterator[date | None]:
         yield None
         return
     if first is None or last is None:
-        lacking = "--from" if first is None else "--to"
-        raise InputError("is needed with the other", field=lacking, right="both, or neither for all results at once")
+        lacking = "first_day" if first is None else "last_day"
+        raise ArgumentError("is needed with the other", field=lacking, right="both, or neither for all results at once")
     if last < first:
-        raise InputError("is before --from", field="--to", given=str(last), right=f"{first} or later")
+        raise ArgumentError("is before `first_day`", field="last_day", given=str(last), right=f"{first} or later")
     for number in range((last - first).days + 1):
         yield first + timedelta(days=number)
 
@@ -132,8 +132,8 @@ def _results(request: Any, number: int) -> list[dict[str, Any]]:
     field = f"measurement {number}"
     success, answer = request.create()
     if not success:
-        right = "the number of a measurement that is public, or --key; and a connection to the server"
-        raise InputError(f"was not given: {_reason(answer)}", field=field, right=right)
+        right = "the number of a measurement that is public, or `key`; and a connection to the server"
+        raise ArgumentError(f"was not given: {_reason(answer)}", field=field, right=right)
     if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
         raise InputError("has an answer that is no list of results", field=field, right="a server of RIPE Atlas")
     kinds = {str(one.get("type")) for one in answer} - {"traceroute"}

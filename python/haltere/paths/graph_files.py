@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from haltere.errors import InputError, Place, as_written
+from haltere.errors import ArgumentError, InputError, Place, as_written
 from haltere.paths.graph import PartialView, graph_of
 from haltere.paths.label_files import text_in
 
@@ -178,8 +178,8 @@ class _Weighing:
         if not weight or self.weights == "none":
             return hops, delay
         if self.weights is None:
-            right = "--weights hops, ms, us (delays there and back), or none to leave them out"
-            raise InputError("has weights, and it is not said what they are", field=str(self.path), right=right)
+            right = "`weights`: hops, ms, us (delays there and back), or none to leave them out"
+            raise ArgumentError("has weights, and it is not said what they are", field=str(self.path), right=right)
         if self.weights == "hops":
             return self._hops(weight, line), delay
         return hops, self._delay(weight, 1000.0 if self.weights == "ms" else 1.0, line)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere import _core
-from haltere.errors import InputError, Interrupted
+from haltere.errors import ArgumentError, InputError, Interrupted
 from haltere.paths.lake import FORMAT, is_whole
 
 KINDS = ("warts", "arts", "atlas")
@@ -44,8 +44,8 @@ def ingest(
     if not paths:
         raise InputError("no file is given", field="PATH", right="files of traceroutes, folders of them, or -")
     if "-" in paths and source is None:
-        raise InputError(
-            "is not given, and standard input has no name to derive it from", field="--source", right="such as ark"
+        raise ArgumentError(
+            "is not given, and standard input has no name to derive it from", field="source", right="such as ark"
         )
     try:
         answer_json = _core.ingest_paths(list(paths), str(lake), source, threads or os.cpu_count() or 1, on_progress)
@@ -161,17 +161,17 @@ def generate(
         Interrupted: on Ctrl-C.
     """
     if kind not in KINDS:
-        raise InputError("there is no such format", field="--format", given=kind, right=" or ".join(KINDS))
+        raise ArgumentError("there is no such format", field="kind", given=kind, right=" or ".join(KINDS))
     if kind == "arts" and ipv6:
-        raise InputError("ARTS has no IPv6", field="--ipv6", right="the format warts or atlas")
+        raise ArgumentError("ARTS has no IPv6", field="ipv6", right="the format warts or atlas")
     for name, number, least, most in (
-        ("--traces", traces, 1, 10**12),
-        ("--seed", seed, 0, 2**64 - 1),
-        ("--monitors", monitors, 1, 10_000),
-        ("--days", days, 1, 36_525),
+        ("traces", traces, 1, 10**12),
+        ("seed", seed, 0, 2**64 - 1),
+        ("monitors", monitors, 1, 10_000),
+        ("days", days, 1, 36_525),
     ):
         if not least <= number <= most:
-            raise InputError("is out of range", field=name, given=str(number), right=f"{least} to {most}")
+            raise ArgumentError("is out of range", field=name, given=str(number), right=f"{least} to {most}")
     day = _day(start)
     threads = threads or os.cpu_count() or 1
     try:
@@ -190,8 +190,8 @@ def _day(start: str) -> str:
     try:
         day = datetime.date.fromisoformat(start)
     except ValueError:
-        raise InputError("is no day", field="--start", given=start, right="a day such as 2011-03-01") from None
+        raise ArgumentError("is no day", field="start", given=start, right="a day such as 2011-03-01") from None
     if day.year < 1970:
         right = "a day from 1970-01-01 on"
-        raise InputError("is before instants are counted", field="--start", given=start, right=right)
+        raise ArgumentError("is before instants are counted", field="start", given=start, right=right)
     return day.isoformat()

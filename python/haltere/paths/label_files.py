@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from haltere import _core
-from haltere.errors import InputError, Place
+from haltere.errors import ArgumentError, InputError, Place
 
 Label = Callable[[bytes], str | None]
 """From an address of 4 or 16 bytes to its label; None if it is not known."""
@@ -226,7 +226,7 @@ def _database(path: Path) -> Label:
 def _assigned(path: Path, aliases: Path | None) -> Label:
     if aliases is None:
         right = f"{RIGHT['nodes']}, of the same ITDK"
-        raise InputError("names nodes, whose addresses are not known", field=str(path), right=f"--aliases: {right}")
+        raise ArgumentError("names nodes, whose addresses are not known", field=str(path), right=f"`aliases`: {right}")
     numbers: dict[str, str] = {}
     for line, words in _rows(path, RIGHT["annotations"]):
         if len(words) < 3 or words[0] != "node.AS" or not words[2].lstrip("-").isdigit():

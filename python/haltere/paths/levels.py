@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, InputError, as_written
 from haltere.paths.graph import COLUMNS, Gaps, PartialView, partial_view, text_of
 from haltere.paths.label_files import RIGHT, Label, read_aliases, read_annotations, read_exchanges, read_pfx2as
 
@@ -58,26 +58,26 @@ class Level:
         if self.name == "prefix":
             return Labels(_prefix, exchanges)
         if self.name == "router":
-            aliases = read_aliases(self._needed(self.aliases, "--aliases", "nodes"))
+            aliases = read_aliases(self._needed(self.aliases, "aliases", "nodes"))
             return Labels(lambda address: aliases.get(address) or text_of(address), exchanges, placed=True)
         systems = self._systems()
         if self.name == "as":
             return Labels(systems, exchanges)
-        known = read_exchanges(self._needed(self.exchanges, "--ixp", "ixp"))
+        known = read_exchanges(self._needed(self.exchanges, "exchanges", "ixp"))
         return Labels(lambda address: known(address) or systems(address), None)
 
     def _systems(self) -> Label:
         if self.annotations is None:
-            return read_pfx2as(self._needed(self.pfx2as, "--pfx2as", "pfx2as"))
+            return read_pfx2as(self._needed(self.pfx2as, "pfx2as", "pfx2as"))
         inferred = read_annotations(self.annotations, self.aliases)
         if self.pfx2as is None:
             return inferred
         prefixes = read_pfx2as(self.pfx2as)
         return lambda address: inferred(address) or prefixes(address)
 
-    def _needed(self, path: Path | None, option: str, form: str) -> Path:
+    def _needed(self, path: Path | None, field: str, form: str) -> Path:
         if path is None:
-            raise InputError(f"is needed for the level {self.name}", field=option, right=RIGHT[form])
+            raise ArgumentError(f"is needed for the level {self.name}", field=field, right=RIGHT[form])
         return path
 
 

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 import polars as pl
 
-from haltere.errors import InputError
+from haltere.errors import ArgumentError
 from haltere.paths.graph import Gaps, PartialView, partial_view
 from haltere.paths.levels import Labels
 
@@ -171,9 +171,9 @@ def check_out(path: Path | None) -> None:
         return
     if path.suffix not in FORMATS:
         right = f"a file that ends with {', '.join(FORMATS)}"
-        raise InputError("has an ending that says no known form", field="--out", given=str(path), right=right)
+        raise ArgumentError("has an ending that says no known form", field="out", given=str(path), right=right)
     if not path.parent.is_dir():
-        raise InputError("there is no such folder", field="--out", given=str(path.parent), right="one that exists")
+        raise ArgumentError("there is no such folder", field="out", given=str(path.parent), right="one that exists")
 
 
 def write(path: Path, table: pl.DataFrame, whole: Topology) -> None:

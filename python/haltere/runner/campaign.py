@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from haltere import core, fidelity, shipped
 from haltere.documents import shown
-from haltere.errors import InputError, Interrupted, as_written
+from haltere.errors import ArgumentError, Interrupted, as_written
 from haltere.executor import Executor, Outcome, Task
 from haltere.results import Results, load, read_manifest, tables, write
 from haltere.runner.interrupt import stop_on_interrupt
@@ -43,27 +43,27 @@ class Campaign:
         experiments: Sequence[str] | None = None,
     ) -> None:
         if replications is not None and replications < 1:
-            raise InputError(
+            raise ArgumentError(
                 "is not a number of replications",
-                field="--replications",
+                field="replications",
                 given=as_written(replications),
                 right="a whole number from 1",
             )
         self.study = study
         self.out = Path(out) if out is not None else Path("results") / study.name
         if self.out.exists() and not self.out.is_dir():
-            raise InputError(
-                "is a file; results go into a folder", field="--out", given=str(out), right=f"results/{study.name}"
+            raise ArgumentError(
+                "is a file; results go into a folder", field="out", given=str(out), right=f"results/{study.name}"
             )
         self.replications = study.header.replications if replications is None else replications
         self.experiments = list(dict.fromkeys(experiments or study.file.experiments))
         runs = self.replications * len(study.select(experiments)) * len(study.fidelities)
         if runs > MAX_RUNS:
-            raise InputError(
+            raise ArgumentError(
                 f"the campaign has {runs:,} runs",
                 field="replications",
                 given=str(self.replications),
-                right=f"at most {MAX_RUNS:,} runs at once; --experiment takes one experiment at a time",
+                right=f"at most {MAX_RUNS:,} runs at once; `experiments` takes one experiment at a time",
             )
         self.plan: list[Run] = list(study.runs(replications=self.replications, experiments=experiments))
         self.parts = Parts(self.out)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haltere import cluster, core, fidelity
-from haltere.errors import HaltereError, InputError
+from haltere.errors import ArgumentError, HaltereError
 from haltere.executor import Outcome, Task
 from haltere.fidelity import Fidelity
 
@@ -68,7 +68,7 @@ def engine(dask: str | None, slurm: str | None) -> Iterator[Callable[[Fidelity],
         InputError: if both are given, or the cluster cannot be used.
     """
     if dask and slurm:
-        raise InputError("is given beside --slurm", field="--dask", given=dask, right="one of the two")
+        raise ArgumentError("is given beside `slurm`", field="dask", given=dask, right="one of the two")
     if not dask and not slurm:
         yield None
         return

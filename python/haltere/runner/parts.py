@@ -37,7 +37,7 @@ class Parts:
             if not _taken(lock, fcntl.LOCK_EX, tries=5):
                 raise HaltereError(
                     f"another campaign is writing into {self.folder.parent}\n"
-                    "  right: wait for it, or choose another folder with --out"
+                    "  right: wait for it, or choose another folder (`out`)"
                 )
             for left_over in self.folder.glob(".part-*"):
                 left_over.unlink()

@@ -13,7 +13,7 @@ import polars as pl
 
 from haltere import core, shipped
 from haltere.documents import Document
-from haltere.errors import InputError, as_written
+from haltere.errors import ArgumentError, InputError, as_written
 from haltere.fidelity import Fidelity, identity, named
 from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
@@ -212,9 +212,9 @@ class Study:
         """
         for name in experiments or ():
             if name not in self.file.experiments:
-                raise InputError(
+                raise ArgumentError(
                     "the study has no such experiment",
-                    field="--experiment",
+                    field="experiments",
                     given=as_written(name),
                     right=", ".join(self.file.experiments),
                 )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from haltere import core
 from haltere.documents import Document, follow, join, steps
-from haltere.errors import InputError, as_written, hint, in_words, nearest
+from haltere.errors import ArgumentError, InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.scenario import captures, har, measured, messages, traces
@@ -443,10 +443,10 @@ def unknown_variant(document: Document, variant: str) -> InputError:
     """Return the error for a variant that the study does not have."""
     known = document.data.get("variants")
     names = ", ".join(known) if isinstance(known, dict) else ""
-    return InputError(
+    return ArgumentError(
         "the study has no such variant",
         place=document.place("variants"),
-        field="--variant",
+        field="variant",
         given=variant,
         right=names or "no variant: it has none",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from haltere.documents import Document, shown
-from haltere.errors import InputError, Place, as_written
+from haltere.errors import ArgumentError, Place, as_written
 from haltere.results import Results
 from haltere.study import Run, Study
 
@@ -38,9 +38,9 @@ def run_of(results: Results, run_id: str) -> Run:
     """
     found = results.runs.filter(pl.col("run_id").str.starts_with(run_id))
     if found.height != 1:
-        raise InputError(
+        raise ArgumentError(
             "there is no such run" if found.is_empty() else f"{found.height} runs begin so",
-            field="--run",
+            field="run_id",
             given=as_written(run_id),
             right=f"an id from the column run_id, such as {results.runs['run_id'][0]}",
         )
@@ -51,10 +51,10 @@ def run_of(results: Results, run_id: str) -> Run:
     ]
     run = Run(treatments[0], row["seed"], row["replication"], row["fidelity"]) if treatments else None
     if run is None or run.id != row["run_id"]:
-        raise InputError(
+        raise ArgumentError(
             f"cannot be repeated: it was made by haltere {results.manifest['haltere']}, or files of its study changed",
             place=Place(shown(results.path)),
-            field="--run",
+            field="run_id",
             given=as_written(row["run_id"]),
             right="the version of the manifest, or results that `haltere run` writes anew",
         )

@@ -22,7 +22,7 @@ from haltere import core
 from haltere import fidelity as fidelities
 from haltere.claims import Outcome, Verdict, load
 from haltere.claims.findings import tables_of
-from haltere.errors import InputError
+from haltere.errors import ArgumentError, InputError
 from haltere.results import Results
 from haltere.results import load as load_results
 from haltere.runner.parts import Parts
@@ -314,17 +314,17 @@ def _targets(today: Outcome) -> tuple[Outcome, ...]:
 def _results_of(study: Study, folder: Path) -> Results:
     for name in study.fidelities:
         if not fidelities.of(name).simulated:
-            raise InputError(
+            raise ArgumentError(
                 "changes are tried in simulations only",
-                field="--fidelity",
+                field="fidelity",
                 given=name,
                 right=" or ".join(fidelities.simulated()),
             )
     results = load_results(folder)
     if results.manifest.get("study_text") != study.document.text or results.manifest.get("variant") != study.variant:
-        raise InputError(
+        raise ArgumentError(
             "these results are not of this study as it is now",
-            field="--results",
+            field="results",
             given=str(folder),
             right="`haltere run` of the study first, or the folder of its results",
         )
@@ -340,9 +340,9 @@ def _chosen(every: Sequence[Judged], numbers: Sequence[int], study: Study) -> li
         )
     for number in numbers:
         if not 1 <= number <= len(every):
-            raise InputError(
+            raise ArgumentError(
                 "the study has no such claim",
-                field="--claim",
+                field="claims",
                 given=str(number),
                 right=f"a number from 1 to {len(every)}",
             )
