@@ -24,13 +24,6 @@ FENCE = ("```", "~~~")
 ITEM = re.compile(r"\s*([-*+]|\d+\.)\s+")
 """The mark of a list's item."""
 
-PENDING = (
-    "crates/net/src/report.rs",
-    "crates/sim/src/result",
-    "python/haltere/results",
-)
-"""Files and folders that are not mended yet."""
-
 
 @dataclass(frozen=True)
 class Paragraph:
@@ -91,12 +84,11 @@ READERS = {".rs": rust, ".py": python, ".md": page}
 
 
 def files(root: Path) -> Iterator[Path]:
-    """The files under version control that have prose in them and are mended."""
+    """The files under version control that have prose in them."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
         path = root / name
-        pending = any(name == one or name.startswith(f"{one}/") for one in PENDING)
-        if path.suffix in READERS and path.is_file() and not pending:
+        if path.suffix in READERS and path.is_file():
             yield path
 
 

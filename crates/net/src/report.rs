@@ -176,13 +176,13 @@ impl LinkResult {
         }
     }
 
-    /// The same with the stages of a network interface, if it has a ring.
+    /// The result with the stages of a network interface, if it has a ring.
     #[must_use]
     pub fn with_stages(self, stages: Option<Stages>) -> LinkResult {
         LinkResult { stages: stages.map(StagesResult::from).unwrap_or_default(), ..self }
     }
 
-    /// The same with mean occupancies, if they were counted.
+    /// The result with mean occupancies, if they were counted.
     #[must_use]
     pub fn with_occupancy(self, occupancy: Option<OccupancyResult>) -> LinkResult {
         LinkResult { occupancy: occupancy.unwrap_or_default(), ..self }

@@ -13,7 +13,7 @@ from haltere.stats.fairness import jain
 
 
 class Run(Protocol):
-    """What the tables take of a run (`haltere.study.Run`)."""
+    """A run as the tables need it (`haltere.study.Run` is one)."""
 
     @property
     def id(self) -> str:
@@ -45,7 +45,7 @@ KEY = ("run_id", "experiment", "treatment", "fidelity", "replication", "seed")
 COLUMNS = frozenset([*KEY, *(column.name for column in columns.declared())])
 """The names of all columns but the factors."""
 _ROWS = {"flows": "flow", "links": "link", "latency": "probe", "loads": "load", "cells": "cell"}
-"""What the rows of a table are about, for those with a row a run or several and the run's keys."""
+"""The thing that each row of a table stands for; tables with one row a run, and samples, are left out."""
 EXTRA = ("latency", "probes", "loads", "cells")
 """The tables that there are only if a run had probes, loads or cells."""
 

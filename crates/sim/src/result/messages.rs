@@ -70,7 +70,7 @@ columns! {
     }
 }
 
-/// What real clients saw of a flow's messages. Times in ns from the run's beginning.
+/// The observations of real clients of a flow's messages. Times in ns from the run's beginning.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenMessages {
