@@ -14,7 +14,7 @@ fn cake(settings: &[(&str, &str)]) -> Cake<u32> {
     let config = config;
     let Some(config) = config.parameters::<Config>() else { unreachable!() };
     let scale = Scale { rate: None, rtt: Span::from_millis(100), mtu: MTU };
-    Cake::at(&config, &Place { scale, name: "l/down", streams: &Streams::new(1, 0) })
+    Cake::at(config, &Place { scale, name: "l/down", streams: &Streams::new(1, 0) })
 }
 
 /// A packet of a flow between two hosts, whose body is the number of the flow.

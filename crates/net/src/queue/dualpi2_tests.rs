@@ -13,7 +13,7 @@ fn dualpi2(settings: &[(&str, &str)]) -> DualPi2<u32> {
     let config = config;
     let Some(config) = config.parameters::<Config>() else { unreachable!() };
     let scale = Scale { rate: None, rtt: Span::from_millis(100), mtu: MTU };
-    DualPi2::at(&config, &Place { scale, name: "l/down", streams: &Streams::new(1, 0) })
+    DualPi2::at(config, &Place { scale, name: "l/down", streams: &Streams::new(1, 0) })
 }
 
 fn at_us(us: u64) -> Time {

@@ -8,7 +8,7 @@ fn law(word: &str) -> Law {
     let place = Place { scale, name: "l/down", streams: &Streams::new(1, 0) };
     let config = QueueConfig::from_word(word).unwrap();
     let Some(config) = config.parameters::<Config>() else { unreachable!("the words here are red") };
-    Law::new(&config, &place)
+    Law::new(config, &place)
 }
 
 /// The law of the example in tc-red(8), with the average at `bytes`.
@@ -180,7 +180,7 @@ fn the_probability_adapts_every_half_second_of_time_however_rarely_packets_come(
     let Some(config) = config.parameters::<Config>() else { unreachable!("it is red") };
     let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(100), mtu: 1500 };
     let place = Place { scale, name: "l/down", streams: &Streams::new(1, 0) };
-    let (mut often, mut rarely) = (Red::<()>::at(&config, &place), Red::<()>::at(&config, &place));
+    let (mut often, mut rarely) = (Red::<()>::at(config, &place), Red::<()>::at(config, &place));
     for red in [&mut often, &mut rarely] {
         red.law.average = 80_000 << red.law.weight;
     }

@@ -102,7 +102,11 @@ fn replace(table: &mut Table, field: &str, new: impl Fn(&Value) -> Option<Value>
 fn each_flow(document: &mut Value, mut change: impl FnMut(&mut Table) -> bool) -> bool {
     let flows = document.get_mut("flows").and_then(Value::as_array_mut);
     let flows = flows.into_iter().flatten().filter_map(Value::as_object_mut);
-    flows.fold(false, |changed, flow| change(flow) || changed)
+    let mut changed = false;
+    for flow in flows {
+        changed |= change(flow);
+    }
+    changed
 }
 
 /// Links of a topology.
@@ -200,7 +204,7 @@ fn mean(model: &LossModel) -> Option<f64> {
         LossModel::Uniform { p } => Some(p),
         LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_in_bad, loss_in_good } => {
             let share = good_to_bad / (good_to_bad + bad_to_good);
-            share.is_finite().then(|| share * loss_in_bad + (1.0 - share) * loss_in_good)
+            share.is_finite().then_some(share * loss_in_bad + (1.0 - share) * loss_in_good)
         }
         _ => None,
     }
@@ -221,13 +225,22 @@ impl Switching {
     /// Puts the switch into every contender that can have it and is another with it.
     fn apply(&self, value: &mut Value, fidelity: Fidelity) -> bool {
         match value {
-            Value::Array(list) => list.iter_mut().fold(false, |changed, one| self.apply(one, fidelity) || changed),
+            Value::Array(list) => self.apply_to(list.iter_mut(), fidelity),
             Value::Object(table) => {
                 let own = replace(table, "contender", |old| Some(json!(self.switched(old.as_str()?, fidelity)?)));
-                table.values_mut().fold(own, |changed, one| self.apply(one, fidelity) || changed)
+                self.apply_to(table.values_mut(), fidelity) || own
             }
             _ => false,
         }
+    }
+
+    /// Puts the switch into every one of these values. Returns whether any is another with it.
+    fn apply_to<'a>(&self, values: impl Iterator<Item = &'a mut Value>, fidelity: Fidelity) -> bool {
+        let mut changed = false;
+        for value in values {
+            changed |= self.apply(value, fidelity);
+        }
+        changed
     }
 
     /// A contender with the switch in the place of its own of that name.

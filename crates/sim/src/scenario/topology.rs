@@ -30,7 +30,7 @@ pub enum Topology {
         /// The link between the routers.
         bottleneck: Link,
         /// The links from servers and clients to their routers.
-        access: Link,
+        access: Box<Link>,
     },
     /// A server and a client with several links between them. Each has an address on each link.
     Multipath {
@@ -227,7 +227,7 @@ fn dumbbell(pairs: u32, bottleneck: &LinkSpec, access: Option<LinkSpec>) -> Resu
     let access = access.map_or(Ok(Link::wired()), |access| access.only("topology.access"))?.scaled(Span::ZERO);
     // Each path crosses two access links.
     let outside = (access.down.delay + access.up.delay) * 2;
-    Ok(Topology::Dumbbell { pairs, bottleneck: bottleneck.scaled(outside), access })
+    Ok(Topology::Dumbbell { pairs, bottleneck: bottleneck.scaled(outside), access: Box::new(access) })
 }
 
 fn graph(links: Vec<GraphLinkSpec>, cells: Vec<CellSpec>) -> Result<Topology, ScenarioError> {
