@@ -25,8 +25,8 @@ class Attic(fidelity.Venue):
 
     description = fidelity.Description(name="attic", summary="a test's own", simulated=False, virtual=True)
 
-    def check(self, scenario_json: str) -> None:
-        if '"app":"ssh"' in scenario_json:
+    def check(self, scenario: core.Scenario) -> None:
+        if '"app":"ssh"' in scenario.json:
             raise core.ScenarioProblem("there is no SSH in the attic", "flows[0].app")
 
     def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:
