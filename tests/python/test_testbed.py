@@ -135,9 +135,10 @@ def test_what_is_bound_to_an_address_leaves_on_its_link() -> None:
     """Two links between two hosts: each end has an address, and the source address decides where a packet goes."""
     program = """
 import json, socket, sys
+from haltere import core
 from haltere.rig import namespaces
 from haltere.rig.plan import plan
-what = plan(sys.argv[1])
+what = plan(core.parse(sys.argv[1]))
 rig = namespaces.build(what, sys.argv[1], 1, 0)
 try:
     namespaces.start(rig)
