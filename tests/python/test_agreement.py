@@ -143,7 +143,8 @@ def test_a_treatment_is_the_median_of_the_replications_that_ended_on_both_sides(
 
 
 def test_the_study_has_every_discipline_of_the_kernel_and_two_fidelities() -> None:
-    study = Study.load(STUDY)
+    # The kernel of this machine may be older than a discipline; the study's own fidelities stand in its header.
+    study = Study.load(STUDY, fidelity=("model",))
     assert list(study.header.fidelity) == ["model", "linux"]
     queues = [treatment.scenario["topology"]["link"]["down"]["queue"] for treatment in study.treatments]
     assert {queue.partition(":")[0] for queue in queues} == set(DISCIPLINES) - {
