@@ -44,12 +44,13 @@ def paragraphs(lines: list[tuple[int, str]]) -> Iterator[Paragraph]:
     for number, line in [*lines, (0, "")]:
         bare = ITEM.sub("", line).strip()
         fence = bare.startswith(FENCE)
-        if not bare or fence or fenced or ITEM.match(line):
+        heading = bare.startswith("#")
+        if not bare or heading or fence or fenced or ITEM.match(line):
             if text:
                 yield Paragraph(first, text)
             text = ""
         fenced ^= fence
-        if not (fence or fenced):
+        if not (heading or fence or fenced):
             first, text = (first, f"{text} {bare}") if text else (number, bare)
 
 

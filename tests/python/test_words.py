@@ -39,6 +39,7 @@ def test_questions_and_sentences_with_a_subject_pass(text: str) -> None:
             "fn f() {}\n/// ```\n/// What();\n/// ```\nlet s = 1; /// What stands behind code is no doc comment.\n",
             [1, 6],
         ),
+        ("b.rs", "/// A link.\n///\n/// # Errors\n/// What is wrong.\nfn f() {}\n", [4]),
         (
             "a.py",
             '"""Tools.\n\nThe same for hosts.\n"""\nX = 1\n"""Those of links."""\nY = "What is a value is free"\n'

@@ -64,7 +64,7 @@ impl Capture {
     /// Whether it can be replayed.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A sentence about the fault in the capture.
     pub fn check(&self) -> Result<(), String> {
         let packets = self.at_ns.len();
         if self.len.len() != packets || self.flow.len() != packets {
@@ -113,7 +113,7 @@ impl Capture {
     /// Reads a file of the forms pcap or pcapng. What is not IP is left out.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A sentence about the fault in the file.
     pub fn read(bytes: &[u8]) -> Result<Capture, String> {
         let mut seen = if bytes.starts_with(&PCAPNG) { pcapng(bytes)? } else { pcap(bytes)? };
         // Captures of several interfaces are not always in order.

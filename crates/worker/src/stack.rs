@@ -47,7 +47,7 @@ pub trait Stack {
     /// Begins the handshake.
     ///
     /// # Errors
-    /// What the stack says.
+    /// The reason that the stack gives.
     fn connect(&mut self) -> Result<(), String>;
     /// Takes a datagram that came on a path; what is answered outside of a connection goes into `answers`. False if the datagram is damaged
     /// or for another connection.

@@ -61,7 +61,7 @@ class _Frame:
         return self.top + (1 - self._share(self.y_axis, value)) * self.high
 
     def _share(self, axis: Axis, value: float) -> float:
-        # What lies beyond the edges of a map is hidden there, not moved to them.
+        # Marks beyond the edges of a map are hidden there, not moved to them.
         return (value - axis.low) / (axis.high - axis.low) if self.bare else axis.place(value)
 
     @property

@@ -38,7 +38,8 @@ fn time(word: &str) -> Option<u32> {
 /// Adds the answers that stand in a line. Most tools print an address and then its times, Windows the times first.
 ///
 /// # Errors
-/// What is wrong with the line, if a word of it is garbled so that an answer would be lost or given to another address.
+/// A sentence about the fault in the line, if a word of it is garbled so that an answer would be lost or be given
+/// to another address.
 pub(super) fn answers(trace: &mut Trace, ttl: u8, rest: &str) -> Result<(), &'static str> {
     let mut words = rest.split_whitespace().peekable();
     let mut address = None;

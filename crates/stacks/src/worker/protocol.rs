@@ -295,7 +295,7 @@ record! {
 /// Sends a record.
 ///
 /// # Errors
-/// What the pipe says.
+/// The error of the pipe.
 pub fn send<T: Wire>(record: &T, to: &mut impl Write, room: &mut Vec<u8>) -> io::Result<()> {
     room.clear();
     0u32.put(room);
@@ -308,7 +308,7 @@ pub fn send<T: Wire>(record: &T, to: &mut impl Write, room: &mut Vec<u8>) -> io:
 /// Receives a record; `None` if the other side has gone.
 ///
 /// # Errors
-/// What the pipe says; `InvalidData` for a frame that is not such a record.
+/// The error of the pipe; `InvalidData` for a frame that is not such a record.
 pub fn receive<T: Wire>(from: &mut impl Read, room: &mut Vec<u8>) -> io::Result<Option<T>> {
     let mut len = [0; 4];
     if let Err(error) = from.read_exact(&mut len) {

@@ -17,7 +17,7 @@ macro_rules! stacks {
         /// One end of a connection.
         ///
         /// # Errors
-        /// What is wrong with the setup.
+        /// A sentence about the setup, if it cannot be had.
         pub fn make(setup: &Setup) -> Result<Box<dyn Stack>, String> {
             match setup.stack.as_str() {
                 $(#[cfg(feature = $feature)] $feature => Ok(Box::new($module::$stack::new(setup)?)),)*

@@ -80,7 +80,7 @@ impl Quiche {
     /// An end that has no connection yet.
     ///
     /// # Errors
-    /// What is wrong with the setup.
+    /// A sentence about the setup, if it cannot be had.
     pub fn new(setup: &Setup) -> Result<Quiche, String> {
         Ok(Quiche {
             config: config(setup)?,

@@ -75,7 +75,7 @@ impl Tquic {
     /// An end that has no connection yet.
     ///
     /// # Errors
-    /// What is wrong with the setup.
+    /// A sentence about the setup, if it cannot be had.
     pub fn new(setup: &Setup) -> Result<Tquic, String> {
         let context =
             tls::Context::new(setup.server).map_err(|what| format!("tquic: BoringSSL does not take {what}"))?;

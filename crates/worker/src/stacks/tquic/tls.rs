@@ -78,7 +78,7 @@ impl Context {
     /// The context of a server, which has the certificate and logs secrets, or of a client, which trusts the authority alone.
     ///
     /// # Errors
-    /// What BoringSSL does not take.
+    /// A sentence about the part of the setup that BoringSSL refuses.
     pub fn new(server: bool) -> Result<Context, &'static str> {
         // SAFETY: no arguments are wrong here; null is looked for.
         let context = Context(unsafe { SSL_CTX_new(TLS_method()) });
