@@ -68,6 +68,11 @@ pub(super) struct WayDescription {
 #[derive(Serialize)]
 struct FlowDescription {
     flow: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    /// `up`, if its object travels that way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direction: Option<&'static str>,
     contender: String,
     transport: &'static str,
     implementation: Option<String>,
@@ -197,6 +202,8 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
     let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
         flow: i as u32,
+        label: flow.label.clone(),
+        direction: (flow.way() == crate::scenario::Way::Up).then(|| flow.way().name()),
         contender: flow.contender.to_string(),
         transport: path.contender.transport.describe().0,
         implementation: path.contender.implementation.clone(),
