@@ -32,6 +32,8 @@ haltere_net::built_in! {
     CONSTANT = constant,
     /// A constant rate in some periods.
     ON_OFF = on_off,
+    /// Random times, independent of each other.
+    POISSON = poisson,
     /// The packets of a capture.
     REPLAY = replay,
 }
