@@ -104,7 +104,7 @@ test-worker-%: $(WORKER)-% need-rust-lints
 	$(WORKER_CARGO) clippy --release --locked --all-targets --features $* --quiet -- -D warnings
 	$(WORKER_CARGO) test --release --locked --features $* --quiet
 	cargo clippy --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --all-targets --quiet -- -D warnings
-	HALTERE_WORKER_$(shell echo $* | tr a-z A-Z)='$(CURDIR)/$<' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test worker_$*
+	HALTERE_WORKER_$(shell echo $* | tr a-z A-Z)='$(CURDIR)/$<' cargo test --locked -p haltere-stacks -p haltere-sim --features haltere-sim/worker --quiet --lib --test all worker_$*
 
 need-tools:
 	@command -v cargo >/dev/null || { echo 'haltere needs Rust 1.90 or newer (cargo is not on the PATH): install it from rustup.rs' >&2; exit 1; }

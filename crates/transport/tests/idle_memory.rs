@@ -2,6 +2,7 @@
 //!
 //! The counting allocator belongs to the whole program, so this file has one test only.
 
+#[path = "all/common/mod.rs"]
 mod common;
 
 use common::{Exchange, Pair};

@@ -1,0 +1,17 @@
+//! The integration tests of the crate, in one program: each program links everything anew.
+
+#[path = "../../../../tests/rust/skips.rs"]
+mod skips;
+mod after_hops;
+mod arts;
+mod common;
+mod dump;
+mod json;
+mod multipath;
+mod samples;
+mod scamper;
+mod shortest;
+mod store;
+mod text;
+mod unpack;
+mod warts;
