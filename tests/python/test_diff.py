@@ -126,12 +126,15 @@ def test_the_command_says_what_changed_by_its_exit_code_and_as_json(
     assert "only in B: 4 treatments" in changed.stdout
     assert "worse" in changed.stdout and "5 Mbit/s" in changed.stdout
     data = json.loads(haltere("diff", a, b, "--metric", "completion_time", "--json").stdout)
-    assert data["paired"] and data["counts"]["same"] == 2, "the experiment of pairs is as it was"
+    assert data["paired"] and data["counts"]["same"] == 3, "the experiment of pairs is as it was"
+    flows = [one["flow"] for one in data["changes"] if one["experiment"] == "pairs"]
+    assert sorted(flows) == ["tcp/bbr", "tcp/cubic", "tcp/cubic"]
     for change in data["changes"]:
         rows = [
             load(folder).flows.filter(
                 pl.col("experiment") == change["experiment"],
                 *(pl.col(factor) == level for factor, level in change["levels"].items()),
+                pl.col("label") == (change["flow"] or pl.col("label")),
             )["completion_s"]
             for folder in folders
         ]

@@ -238,7 +238,10 @@ def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:
 
 def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
     page = (STUDY.parents[1] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
-    (listing,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    listing, of_flows = re.findall(r"```toml\n(.*?)```", page, re.S)
+    (tmp_path / "flows.toml").write_text(of_flows, encoding="utf-8")
+    (one,) = kinds.read(tmp_path / "flows.toml").of(Bars)
+    assert one.flow == "tcp/prague"
     (tmp_path / "figures.toml").write_text(listing, encoding="utf-8")
     figures = kinds.read(tmp_path / "figures.toml")
     tables = synthetic.make(Truth(replications=2))

@@ -100,6 +100,8 @@ def _data(found: Difference) -> dict[str, Any]:
                 "experiment": one.experiment,
                 "levels": one.levels,
                 "metric": one.metric.name,
+                "flow": one.metric.flow,
+                "direction": one.metric.direction,
                 "unit": one.metric.unit,
                 "comparison": one.metric.comparison,
                 "n": one.n,

@@ -87,8 +87,15 @@ def _metrics(
     keys = results.runs.select("run_id")
     described: list[dict[str, Any]] = []
     numbers: dict[str, list[float | None]] = {}
-    for metric in (part for one in METRICS.values() for part in tables.parted(one)):
-        frame = tables.by_run(metric)
+    of_flows = tables.by_likeness()
+    parts = [
+        (part, table)
+        for one in METRICS.values()
+        for table in (of_flows if one.table == "flows" else [tables])
+        for part in table.parted(one)
+    ]
+    for metric, table in parts:
+        frame = table.by_run(metric)
         column = keys.join(frame, on="run_id", how="left", maintain_order="left")["value"]
         if column.null_count() < column.len():
             name = metric.name if metric.flow is None else f"{metric.name} of {metric.flow}"

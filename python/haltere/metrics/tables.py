@@ -129,11 +129,17 @@ class Tables:
         values = source.group_by("run_id", maintain_order=True).agg(value=number.mean())
         return values.join(runs.select("run_id"), on="run_id", how="semi").drop_nulls("value")
 
+    def by_likeness(self) -> tuple[Tables, Tables]:
+        """The tables of the runs whose flows have one label and direction, and those of the others."""
+        differ = self.runs["run_id"].is_in(_differing(_labelled(self.flows)).to_list())
+        alike, others = (dataclasses.replace(self, runs=self.runs.filter(which)) for which in (~differ, differ))
+        return alike, others
+
     def kinds(self, experiment: str | None = None) -> list[tuple[str, str]]:
         """Labels and directions of the flows of an experiment, or of all, if flows of a run differ in them."""
         runs = self.runs if experiment is None else self.experiment_runs(experiment)
         flows = _labelled(self.flows.join(runs.select("run_id"), on="run_id", how="semi"))
-        return _kinds(flows) if _differ(flows) else []
+        return [] if _differing(flows).is_empty() else _kinds(flows)
 
     def parted(self, metric: Metric, experiment: str | None = None) -> list[Metric]:
         """The metric; or, if it is of flows that differ within a run, the metric of each kind of them."""
@@ -148,7 +154,7 @@ class Tables:
             flows = flows.filter(pl.col("label") == metric.flow)
         if metric.direction is not None:
             flows = flows.filter(pl.col("direction") == metric.direction)
-        if metric.flow is None and _differ(flows):
+        if metric.flow is None and not _differing(flows).is_empty():
             labels = ", ".join(dict.fromkeys(label for label, _ in _kinds(flows)))
             message = f"{metric.label} is of flows that differ ({labels}): say which, or {EVERY!r} for their mean"
             raise DifferentFlowsError(message)
@@ -186,10 +192,10 @@ def _labelled(flows: pl.DataFrame) -> pl.DataFrame:
     return flows.with_columns(label=label, direction=way.fill_null("down"))
 
 
-def _differ(flows: pl.DataFrame) -> bool:
-    """Whether flows of one run have several labels or directions."""
+def _differing(flows: pl.DataFrame) -> pl.Series:
+    """The runs whose flows have several labels or directions."""
     counts = flows.group_by("run_id").agg(n=pl.struct("label", "direction").n_unique())
-    return bool((counts["n"] > 1).any())
+    return counts.filter(pl.col("n") > 1)["run_id"]
 
 
 def _kinds(flows: pl.DataFrame) -> list[tuple[str, str]]:

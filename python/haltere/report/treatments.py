@@ -1,4 +1,7 @@
-"""The table of all treatments: a row a treatment, its levels, its metrics with intervals, its failed runs."""
+"""The table of all treatments: a row a treatment, its levels, its metrics with intervals, its failed runs.
+
+Where flows of a run differ, each label and direction has a row of its own.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import polars as pl
 
 from haltere.figures.spec import FigureList
 from haltere.metrics import METRICS, Metric, quantities
-from haltere.metrics.tables import Tables, summarise
+from haltere.metrics.tables import Key, Tables, summarise
 from haltere.metrics.text import decimals, fixed
 from haltere.stats import Interval
 
@@ -42,28 +45,44 @@ def tables(results: Tables, words: FigureList, manifest: Mapping[str, Any]) -> l
 
 def _table(results: Tables, words: FigureList, experiment: str, about: Mapping[str, Any]) -> TreatmentTable:
     factors = list(results.factors[experiment])
-    found = {}
-    for metric in (part for one in METRICS.values() for part in results.parted(one, experiment)):
-        values = results.values(experiment, metric)
-        if not values.is_empty():
-            found[metric] = summarise(values, factors)
+    found = _found(results, experiment)
+    kinds = list(dict.fromkeys(kind for parts in found.values() for kind in parts if kind))
     runs = (
         results.experiment_runs(experiment)
         .group_by(["treatment", *factors])
         .agg(runs=pl.len(), failed=(pl.col("status") != "ok").sum())
     )
-    rows = []
+    rows: list[list[Field]] = []
     for row in runs.sort("treatment").to_dicts():
         key = tuple(str(row[factor]) for factor in factors)
-        fields = [_level(level, factor) for level, factor in zip(key, factors, strict=True)]
-        fields += [_measured(intervals.get(key)) for intervals in found.values()]
-        ok = row["runs"] - row["failed"]
-        rows.append([*fields, Field(str(ok), str(ok)), Field(str(row["failed"]), str(row["failed"]))])
+        levels = [_level(level, factor) for level, factor in zip(key, factors, strict=True)]
+        counts = [Field(str(n), str(n)) for n in (row["runs"] - row["failed"], row["failed"])]
+        seen = [kind for kind in kinds if any(key in parts.get(kind, {}) for parts in found.values())]
+        for kind in seen or ["–"] if kinds else [""]:
+            named = [Field(kind, kind)] if kinds else []
+            measured = [_measured(parts.get(kind, parts.get("", {})).get(key)) for parts in found.values()]
+            rows.append([*levels, *named, *measured, *counts])
     heads = [
         (factor, words.factor(factor), [quantities.text(level, factor) for level in results.levels(experiment, factor)])
         for factor in factors
     ]
+    if kinds:
+        heads.append(("flow", "flow", kinds))
     return TreatmentTable(experiment, about.get("title") or experiment, heads, list(found), rows)
+
+
+def _found(results: Tables, experiment: str) -> dict[Metric, dict[str, dict[Key, Interval]]]:
+    """The intervals of each metric by treatment, for each kind of flows where those of a run differ."""
+    found = {}
+    for metric in METRICS.values():
+        values = {
+            " ".join(word for word in (part.flow, part.direction) if word): results.values(experiment, part)
+            for part in results.parted(metric, experiment)
+        }
+        if any(not frame.is_empty() for frame in values.values()):
+            factors = list(results.factors[experiment])
+            found[metric] = {kind: summarise(frame, factors) for kind, frame in values.items()}
+    return found
 
 
 def _level(level: str, factor: str) -> Field:
