@@ -150,7 +150,7 @@ impl Connection {
     }
 
     fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
-        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now, spares)
+        self.data_packet(Outgoing::plain(self.tx.nxt, 0), now, spares)
     }
 
     /// Both ends have agreed on ECN, by this rule.
@@ -421,7 +421,7 @@ impl Endpoint for Connection {
         if std::mem::take(&mut self.probe) {
             // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
             let (seq, len) = (self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0));
-            return Some(self.data_packet(Outgoing::plain(seq, len, false), now, spares));
+            return Some(self.data_packet(Outgoing::plain(seq, len), now, spares));
         }
         if self.rx.due() == Due::Now {
             return Some(self.bare_ack(now, spares));

@@ -157,8 +157,10 @@ impl Receiver {
         if s.fin && end > self.next {
             self.fin = Some(end);
         }
-        let asks = self.echo.take_reduced(s.cwr);
-        self.grant(asks);
+        if s.cwr {
+            let asks = self.echo.take_reduced();
+            self.grant(asks);
+        }
         if end <= self.next {
             // Old data: the peer did not receive our acknowledgement, or sent the data unnecessarily.
             self.duplicate = Some((start, end));
