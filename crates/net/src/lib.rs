@@ -22,6 +22,7 @@ pub mod packet;
 pub mod queue;
 pub mod registry;
 pub mod report;
+pub mod ring;
 pub mod rng;
 mod serialiser;
 pub mod time;

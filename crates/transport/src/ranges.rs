@@ -63,6 +63,18 @@ impl RangeSet {
         new
     }
 
+    /// Adds `position` if the highest range ends there; returns whether it does.
+    #[inline]
+    pub fn continues_at(&mut self, position: u64) -> bool {
+        match self.ranges.back_mut() {
+            Some(highest) if highest.1 == position => {
+                highest.1 += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Adds `[start, end)`, whatever of it was in the set.
     #[inline]
     pub fn insert_all(&mut self, start: u64, end: u64) {

@@ -271,20 +271,17 @@ impl<B: Clone + Send + 'static> Element<B> for Interface<B> {
 
     fn poll(&mut self, until: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet<B>)> {
         self.advance(until, cx);
-        if self.wire.pipe.front()?.0 > until {
-            return None;
-        }
-        let (at, packet) = self.wire.pipe.pop_front()?;
+        let (at, packet) = self.wire.pipe.pop(until)?;
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(packet.len);
         Some((at, packet))
     }
 
     fn next_wake(&self) -> Time {
-        let arrival = self.wire.pipe.front().map_or(Time::NEVER, |(at, _)| *at);
+        let arrival = self.wire.pipe.first();
         let Some(credits) = &self.credits else {
             // Packets from the queue arrive after all those in the pipe, so the queue can wait until then.
-            let settled = !self.wire.pipe.is_empty() && !self.wire.overtaking;
+            let settled = self.wire.pipe.len() > 0 && !self.wire.overtaking;
             return if settled { arrival } else { arrival.min(self.next_step()) };
         };
         let credit = credits.front().map_or(Time::NEVER, |(at, _)| *at);

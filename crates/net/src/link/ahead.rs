@@ -22,7 +22,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     /// Whether the arrival of a packet is known when it is offered, and packets arrive in the order in which they were
     /// offered: the queue is drop-tail, the rate is constant, and nothing impairs packets.
     pub fn is_predictable(&self) -> bool {
-        matches!(self.waiting, Waiting::DropTail { .. }) && self.wire.is_plain()
+        matches!(self.waiting, Waiting::DropTail(_)) && self.wire.is_plain()
     }
 
     /// Like [`Link::offer`] on a link that is [predictable](Link::is_predictable), but the caller keeps the packet.
@@ -36,7 +36,12 @@ impl<B: Clone + Send + 'static> Link<B> {
             return None;
         }
         packet.arrived = cx.now;
-        let start = self.admit(packet.len, &mut packet.ecn, cx)?;
+        let Waiting::DropTail(queue) = &mut self.waiting else {
+            debug_assert!(false, "a predictable link has a drop-tail queue");
+            return None;
+        };
+        let (of, serialiser) = ((packet.len, &mut packet.ecn), &mut self.wire.serialiser);
+        let start = queue.admit(of, serialiser, &mut self.counters, cx)?;
         self.counters.served += 1;
         Some(self.wire.serialiser.send(start, packet.len) + self.wire.delay)
     }
@@ -44,7 +49,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     /// Keeps a packet that [`Link::pass`] has let through until it arrives at `at`.
     #[inline]
     pub fn keep(&mut self, at: Time, packet: Packet<B>) {
-        self.wire.pipe.push_back((at, packet));
+        self.wire.pipe.push(at, packet);
     }
 
     /// Counts a packet of `len` bytes that [`Link::pass`] has let through as one that arrived at the far end.
@@ -74,7 +79,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         self.counters.served += 1;
         self.ahead = Sent { until: out, len: packet.len };
         packet.arrived = at;
-        self.wire.pipe.push_back((out + self.wire.delay, packet));
+        self.wire.pipe.push(out + self.wire.delay, packet);
     }
 
     /// Must be called before packets are offered in the usual way after some were taken ahead.
@@ -88,12 +93,12 @@ impl<B: Clone + Send + 'static> Link<B> {
 
     /// Takes out the packets that arrive here at `from` or later, with their times of arrival here.
     pub fn retract(&mut self, from: Time) -> Vec<(Time, Packet<B>)> {
-        let stay = self.wire.pipe.partition_point(|(_, packet)| packet.arrived < from);
-        let out: Vec<_> = self.wire.pipe.drain(stay..).map(|(_, packet)| (packet.arrived, packet)).collect();
+        let out = self.wire.pipe.split_off(|packet| packet.arrived < from);
+        let out: Vec<_> = out.into_iter().map(|(_, packet)| (packet.arrived, packet)).collect();
         self.counters.offered -= out.len() as u64;
         self.counters.served -= out.len() as u64;
         // Of those that stay, or have left, the last tells how long the serialiser is busy.
-        let last = self.wire.pipe.back().map(|(at, packet)| Sent { until: *at, len: packet.len });
+        let last = self.wire.pipe.last().map(|(at, packet)| Sent { until: *at, len: packet.len });
         let last = last.unwrap_or(self.left);
         self.ahead = Sent { until: last.until.saturating_sub(self.wire.delay), len: last.len };
         self.catch_up();
@@ -109,14 +114,14 @@ impl<B: Clone + Send + 'static> Link<B> {
             // When it was offered is not known any more. It was before now, and nothing else matters once it is served.
             packet.arrived = Time::ZERO;
         }
-        packets.extend(self.wire.pipe.drain(..));
+        packets.extend(self.take_all());
         packets.sort_by_key(|(at, _)| *at);
-        self.wire.pipe = packets.into();
+        self.wire.pipe = packets.into_iter().collect();
     }
 
     /// Takes all packets out of a predictable link that have not arrived at the far end, with their times of arrival there,
     /// so that [`Link::keep`] can put them back, or [`Link::count_delivery`] count them.
     pub fn take_all(&mut self) -> impl Iterator<Item = (Time, Packet<B>)> + use<B> {
-        std::mem::take(&mut self.wire.pipe).into_iter()
+        self.wire.pipe.split_off(|_| false).into_iter()
     }
 }

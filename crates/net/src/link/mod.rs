@@ -9,7 +9,9 @@
 mod ahead;
 mod cellular;
 mod config;
+mod fifo;
 mod impairments;
+mod pipe;
 pub(crate) mod wire;
 
 pub use crate::counters::LinkCounters;
@@ -17,25 +19,18 @@ pub use cellular::Cellular;
 pub use config::LinkConfig;
 
 use crate::cx::{Cx, Metric};
-use crate::occupancy::{Area, Held, Integral};
-use crate::packet::{Ecn, Packet};
-use crate::queue::{Backlog, DropReason, Fates, Limit, Place, QueueDiscipline};
+use crate::occupancy::{Held, Integral};
+use crate::packet::Packet;
+use crate::queue::{DropReason, Fates, Place, QueueDiscipline};
 use crate::rng::Streams;
 use crate::time::Time;
 use ahead::Sent;
-use std::collections::VecDeque;
+use fifo::Fifo;
 use wire::Wire;
 
-/// How packets wait. A drop-tail queue needs no store of its own, because each departure is known on arrival.
+/// How packets wait.
 enum Waiting<B> {
-    DropTail {
-        limit: Limit,
-        mark: Option<Limit>,
-        starts: VecDeque<(Time, u32)>,
-        bytes: u64,
-        /// The sum of the products of the packets' lengths and waiting times, in nanoseconds.
-        byte_ns: u128,
-    },
+    DropTail(Fifo),
     Discipline(Box<Served<B>>),
 }
 
@@ -96,8 +91,7 @@ impl<B: Clone + Send + 'static> Link<B> {
         let scale = config.scale(config.greatest_delay() * 2);
         if let Some((limit, mark)) = config.queue.as_drop_tail() {
             let (limit, mark) = (limit.limit(&scale), mark.map(|mark| mark.limit(&scale)));
-            let waiting = Waiting::DropTail { limit, mark, starts: VecDeque::new(), bytes: 0, byte_ns: 0 };
-            return Link::with_waiting(config, name, streams, waiting);
+            return Link::with_waiting(config, name, streams, Waiting::DropTail(Fifo::new(limit, mark)));
         }
         Link::with_discipline(config, name, streams, config.queue.build(&Place { scale, name, streams }))
     }
@@ -128,60 +122,10 @@ impl<B: Clone + Send + 'static> Link<B> {
             return;
         }
         packet.arrived = cx.now;
-        match self.waiting {
-            Waiting::DropTail { .. } => {
-                if let Some(start) = self.admit(packet.len, &mut packet.ecn, cx) {
-                    self.wire.serve(start, packet, &mut self.counters);
-                }
-            }
-            Waiting::Discipline(_) => self.offer_served(packet, cx),
-        }
-    }
-
-    /// When the serialisation of a packet of this length begins in a drop-tail queue; `None` if it is dropped.
-    // Given what it needs of a packet, it leaves the packet where it stands.
-    #[inline(always)]
-    fn admit(&mut self, len: u32, ecn: &mut Ecn, cx: &mut Cx<'_>) -> Option<Time> {
-        self.retire_started(cx);
-        let Waiting::DropTail { limit, mark, starts, bytes, byte_ns } = &mut self.waiting else { return None };
-        let start = if self.wire.serialiser.busy_until > cx.now {
-            let backlog = Backlog { packets: starts.len() as u64, bytes: *bytes };
-            if !limit.admits(backlog, len) {
-                self.counters.count_drop(DropReason::QueueFull);
-                return None;
-            }
-            if mark.is_some_and(|mark| !mark.admits(backlog, len)) && ecn.can_be_marked() {
-                *ecn = Ecn::Ce;
-                self.counters.marked += 1;
-            }
-            let start = self.wire.serialiser.busy_until;
-            starts.push_back((start, len));
-            *bytes += u64::from(len);
-            let now_bytes = *bytes;
-            self.counters.max_queue_packets = self.counters.max_queue_packets.max(starts.len() as u64);
-            self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(now_bytes);
-            self.counters.count_wait(cx.now, start);
-            *byte_ns += u128::from(start.since(cx.now).as_nanos()) * u128::from(len);
-            cx.record(Metric::Queue, now_bytes);
-            start
-        } else {
-            self.wire.serialiser.begin(cx.now);
-            cx.now
-        };
-        Some(start)
-    }
-
-    /// Removes from the backlog those packets whose serialisation has begun by now.
-    #[inline]
-    fn retire_started(&mut self, cx: &mut Cx<'_>) {
-        let Waiting::DropTail { starts, bytes, .. } = &mut self.waiting else { return };
-        while let Some(&(start, len)) = starts.front() {
-            if start > cx.now {
-                break;
-            }
-            starts.pop_front();
-            *bytes -= u64::from(len);
-            cx.record_at(start, Metric::Queue, *bytes);
+        let Waiting::DropTail(queue) = &mut self.waiting else { return self.offer_served(packet, cx) };
+        let (of, serialiser) = ((packet.len, &mut packet.ecn), &mut self.wire.serialiser);
+        if let Some(start) = queue.admit(of, serialiser, &mut self.counters, cx) {
+            self.wire.serve(start, packet, &mut self.counters);
         }
     }
 
@@ -218,11 +162,11 @@ impl<B: Clone + Send + 'static> Link<B> {
     /// When the link next has something to do, or [`Time::NEVER`].
     #[inline]
     pub fn next_wake(&self) -> Time {
-        let arrival = self.wire.pipe.front().map_or(Time::NEVER, |(t, _)| *t);
+        let arrival = self.wire.pipe.first();
         match &self.waiting {
-            Waiting::DropTail { .. } => arrival,
+            Waiting::DropTail(_) => arrival,
             // Packets from the queue arrive after all those in the pipe, so the queue can wait until then.
-            Waiting::Discipline(_) if !self.wire.pipe.is_empty() && !self.wire.overtaking => arrival,
+            Waiting::Discipline(_) if self.wire.pipe.len() > 0 && !self.wire.overtaking => arrival,
             Waiting::Discipline(served) => arrival.min(served.next),
         }
     }
@@ -233,16 +177,11 @@ impl<B: Clone + Send + 'static> Link<B> {
         if let Waiting::Discipline(served) = &mut self.waiting {
             served.dequeue_until(until, &mut self.wire, &mut self.counters, cx);
         }
-        let (at, packet) = self.wire.pipe.front()?;
-        if *at > until {
-            return None;
-        }
+        let (at, packet) = self.wire.pipe.pop(until)?;
         self.counters.delivered += 1;
         self.counters.delivered_bytes += u64::from(packet.len);
-        self.left = Sent { until: *at, len: packet.len };
-        // The packet is returned unchanged. Taking it apart and putting it together again would cost a copy in small
-        // pieces.
-        self.wire.pipe.pop_front()
+        self.left = Sent { until: at, len: packet.len };
+        Some((at, packet))
     }
 
     /// The counters so far.
@@ -254,7 +193,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     /// wait in its pipe already.)
     pub fn inside(&self) -> u64 {
         let waiting = match &self.waiting {
-            Waiting::DropTail { .. } => 0,
+            Waiting::DropTail(_) => 0,
             Waiting::Discipline(served) => served.queue.backlog().packets,
         };
         waiting + self.wire.pipe.len() as u64
@@ -263,13 +202,7 @@ impl<B: Clone + Send + 'static> Link<B> {
     /// The contents over time from the beginning until `until`. Until then, queues are served as [`Link::poll`] does.
     pub fn held(&mut self, until: Time, cx: &mut Cx<'_>) -> Held {
         let queue = match &mut self.waiting {
-            Waiting::DropTail { starts, byte_ns, .. } => {
-                let mut later = Area::default();
-                for (start, len) in starts.iter().filter(|(start, _)| *start > until) {
-                    later += Area::of(Backlog { packets: 1, bytes: u64::from(*len) }, start.since(until).as_nanos());
-                }
-                Area { packet_ns: self.counters.queueing_ns, byte_ns: *byte_ns } - later
-            }
+            Waiting::DropTail(queue) => queue.held(until, self.counters.queueing_ns),
             Waiting::Discipline(served) => {
                 served.dequeue_until(until, &mut self.wire, &mut self.counters, cx);
                 served.held.until(until)

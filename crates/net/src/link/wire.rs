@@ -1,12 +1,12 @@
 //! The stages after the queue: serialisation, impairments, propagation.
 
 use super::impairments::Impairments;
+use super::pipe::Pipe;
 use super::{LinkConfig, LinkCounters};
 use crate::packet::Packet;
 use crate::rng::Streams;
 use crate::serialiser::Serialiser;
 use crate::time::{Span, Time};
-use std::collections::VecDeque;
 
 /// The path from the queue to the far end.
 pub(crate) struct Wire<B> {
@@ -16,8 +16,7 @@ pub(crate) struct Wire<B> {
     /// Whether a packet may arrive before one that was sent earlier.
     pub(crate) overtaking: bool,
     last_arrival: Time,
-    /// Packets with their times of arrival, in the order of these times.
-    pub(crate) pipe: VecDeque<(Time, Packet<B>)>,
+    pub(crate) pipe: Pipe<B>,
 }
 
 impl<B: Clone> Wire<B> {
@@ -29,7 +28,7 @@ impl<B: Clone> Wire<B> {
             overtaking: impairments.as_ref().is_some_and(|i| i.overtaking),
             impairments,
             last_arrival: Time::ZERO,
-            pipe: VecDeque::new(),
+            pipe: Pipe::from_iter([]),
         }
     }
 
@@ -48,7 +47,7 @@ impl<B: Clone> Wire<B> {
         }
         let arrival = out + self.delay;
         self.last_arrival = arrival;
-        self.pipe.push_back((arrival, packet));
+        self.pipe.push(arrival, packet);
     }
 
     /// Applies loss, duplication and delay to a packet that is sent from `start` to `out`.
@@ -67,12 +66,11 @@ impl<B: Clone> Wire<B> {
             let Some(packet) = copy else { return };
             if arrival >= self.last_arrival {
                 self.last_arrival = arrival;
-                self.pipe.push_back((arrival, packet));
+                self.pipe.push(arrival, packet);
             } else if i.overtaking {
-                let at = self.pipe.partition_point(|(t, _)| *t <= arrival);
-                self.pipe.insert(at, (arrival, packet));
+                self.pipe.insert(arrival, packet);
             } else {
-                self.pipe.push_back((self.last_arrival, packet));
+                self.pipe.push(self.last_arrival, packet);
             }
         }
     }

@@ -31,7 +31,11 @@ impl Part {
     }
 
     /// Sends the messages that are due. The last message ends the stream, if the end goes with it.
+    #[inline(always)]
     fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if !self.is_due() {
+            return;
+        }
         let said = self.said;
         self.say(socket, sockets);
         if self.said > said
@@ -62,9 +66,15 @@ impl Part {
         }
     }
 
+    /// Whether there is a message whose time has come.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.says.get(self.said).is_some_and(|say| say.after <= self.heard)
+    }
+
     /// Sends the messages that are due.
     pub(super) fn say(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
-        if self.says.get(self.said).is_none_or(|say| say.after > self.heard) {
+        if !self.is_due() {
             return;
         }
         let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket)) else { return };

@@ -166,11 +166,13 @@ impl World {
             if at > until {
                 break;
             }
-            self.calls_now = if at == self.now { self.calls_now + 1 } else { 0 };
+            if at != self.now {
+                (self.now, self.calls_now) = (at, 0);
+            }
+            self.calls_now += 1;
             if self.calls_now > STORM {
                 return Err(Stall::Storm(at));
             }
-            self.now = at;
             self.machine = machine;
             self.events += 1;
             let mut called = match (machine as usize).checked_sub(self.elements.len()) {
@@ -198,20 +200,22 @@ impl World {
     #[inline(always)]
     fn call_element(&mut self, machine: u32) -> Option<usize> {
         let mut cx = context(self.now, machine, &mut self.recorder);
-        let element = &mut self.elements[machine as usize];
-        let credits = element.credits();
-        // Taken at once: a packet that is looked at later is copied once more.
-        let Some((at, mut packet)) = element.poll(self.now, &mut cx) else {
-            self.schedule.set(machine, element.next_wake());
-            if credits {
-                self.hand_out_credits(machine);
+        let out = match &mut self.elements[machine as usize] {
+            AnyElement::Link(link) => {
+                let out = link.poll(self.now, &mut cx);
+                self.schedule.set(machine, link.next_wake());
+                out
             }
-            return None;
+            AnyElement::Other(element) => {
+                let out = element.poll(self.now, &mut cx);
+                self.schedule.set(machine, element.next_wake());
+                if element.credits() {
+                    self.hand_out_credits(machine);
+                }
+                out
+            }
         };
-        self.schedule.set(machine, element.next_wake());
-        if credits {
-            self.hand_out_credits(machine);
-        }
+        let (at, mut packet) = out?;
         if let Some(recorder) = &mut self.recorder {
             let route = self.tables.at(packet.route);
             let sender = self.tables.sender(packet.flow.connection, route.to);
@@ -220,7 +224,7 @@ impl World {
         packet.hop += 1;
         let route = self.tables.at(packet.route);
         if let Some(&next) = route.hops.get(usize::from(packet.hop)) {
-            if self.tandems.leads(route.hops[usize::from(packet.hop) - 1]) {
+            if self.tandems.is_follower(next.element, machine) {
                 self.came(next.element);
             }
             self.offer(next, packet);
@@ -284,15 +288,23 @@ impl World {
         Some(self.deliver(end, packet))
     }
 
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, hop: Hop, packet: Packet<Body>) {
         if self.tandems.leads(hop) {
             return self.offer_leader(hop, packet);
         }
         let mut cx = context(self.now, hop.element, &mut self.recorder);
-        let element = &mut self.elements[hop.element as usize];
-        element.offer(hop.port, packet, &mut cx);
-        self.schedule.set(hop.element, element.next_wake());
+        let wake = match &mut self.elements[hop.element as usize] {
+            AnyElement::Link(link) => {
+                link.offer(packet, &mut cx);
+                link.next_wake()
+            }
+            AnyElement::Other(element) => {
+                element.offer(hop.port, packet, &mut cx);
+                element.next_wake()
+            }
+        };
+        self.schedule.set(hop.element, wake);
     }
 
     fn wake_process(&mut self, process: usize) {
@@ -323,7 +335,7 @@ impl World {
                     let mut cx = context(self.now, me, &mut self.recorder);
                     p.on_event(SocketId(id), event, process as u32, &mut self.tables, &mut cx);
                     // What the application did may have given others something to say.
-                    at = 0;
+                    at = usize::from(p.table.is_only(id));
                 }
             }
             if let Some(recorder) = &mut self.recorder {

@@ -121,6 +121,12 @@ impl SocketTable {
         self.active.get(from).copied()
     }
 
+    /// Whether it is the only one in that list.
+    #[inline]
+    pub fn is_only(&self, id: u32) -> bool {
+        self.active[..] == [id]
+    }
+
     /// The socket whose turn it is to send, of those that may have something to send.
     #[inline]
     pub fn sender(&self) -> Option<u32> {

@@ -72,7 +72,13 @@ impl Tandems {
     /// Whether the element after a step of a route is its follower.
     #[inline]
     pub fn leads(&self, hop: Hop) -> bool {
-        self.leaders.get(hop.next as usize) == Some(&hop.element)
+        self.is_follower(hop.next, hop.element)
+    }
+
+    /// Whether an element is the follower of another.
+    #[inline]
+    pub fn is_follower(&self, element: u32, leader: u32) -> bool {
+        self.leaders.get(element as usize) == Some(&leader)
     }
 
     /// All followers with their leaders.
@@ -117,7 +123,7 @@ fn carry(
 
 impl World {
     /// Offers a packet to an element that has a follower on the packet's route.
-    #[inline]
+    #[inline(never)]
     pub(super) fn offer_leader(&mut self, hop: Hop, mut packet: Packet<Body>) {
         let mut cx = Cx::new(self.now, ComponentId(hop.element));
         let Some([leader, follower]) = links(&mut self.elements, hop.element, hop.next) else { return };
@@ -160,7 +166,7 @@ impl World {
     fn look_at(&mut self, element: u32, from: Source) {
         let at = element as usize;
         let known = self.tandems.sources[at];
-        if known == from {
+        if known == from || known == Source::Others {
             return;
         }
         if known != Source::Nowhere {

@@ -205,7 +205,10 @@ impl SendBuffer {
 /// The receiving end.
 #[derive(Clone, Default, Debug)]
 pub(super) struct RecvBuffer {
-    received: RangeSet,
+    /// The offset up to which everything has arrived.
+    in_order: u64,
+    /// What has arrived behind a gap.
+    ahead: RangeSet,
     highest: u64,
     read: u64,
     final_size: Option<u64>,
@@ -234,17 +237,25 @@ impl RecvBuffer {
             }
             self.final_size = Some(end);
         }
-        let before = self.received.prefix();
-        if self.held == 0 && offset <= before {
-            self.received.insert_all(offset, end);
+        if self.held == 0 && offset <= self.in_order {
+            self.in_order = self.in_order.max(end);
         } else {
-            let mut fresh = 0;
-            self.received.insert(offset, end, |start, end| fresh += end - start);
-            self.held = self.held + fresh - (self.received.prefix() - before);
+            self.take_ahead(offset.max(self.in_order), end);
         }
         let grown = end.saturating_sub(self.highest);
         self.highest += grown;
         Ok(grown)
+    }
+
+    /// Bytes arrived behind a gap, or fill one.
+    #[inline(never)]
+    fn take_ahead(&mut self, offset: u64, end: u64) {
+        self.ahead.insert(offset, end, |start, end| self.held += end - start);
+        if let Some((start, end)) = self.ahead.first().filter(|first| first.0 <= self.in_order) {
+            self.ahead.pop_first();
+            self.held -= end - start;
+            self.in_order = end;
+        }
     }
 
     /// Bytes behind a gap.
@@ -256,7 +267,7 @@ impl RecvBuffer {
     /// Bytes in order that were not read yet.
     #[inline]
     pub fn readable(&self) -> u64 {
-        self.received.prefix() - self.read
+        self.in_order - self.read
     }
 
     /// Takes them.
@@ -268,7 +279,7 @@ impl RecvBuffer {
 
     /// The offset up to which everything has arrived.
     pub fn in_order(&self) -> u64 {
-        self.received.prefix()
+        self.in_order
     }
     #[inline]
     pub fn highest(&self) -> u64 {

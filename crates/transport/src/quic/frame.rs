@@ -4,6 +4,7 @@ use super::ecn::EcnCounts;
 use super::identifiers::{IdFrame, WITH_TOKEN};
 use haltere_net::{PathId, Span};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes of a variable-length integer (RFC 9000 section 16).
 #[inline]
@@ -72,8 +73,8 @@ impl AckFrequency {
 pub struct Ack {
     /// The highest range of acknowledged packet numbers, in place: most frames have no other.
     first: Range<u64>,
-    /// The ranges below it, highest first.
-    lower: Option<Box<LowerRanges>>,
+    /// The ranges below it.
+    lower: Option<Arc<LowerRanges>>,
     /// Time from the receipt of the largest to the sending of this frame, in units of 8 us. The largest value stands for
     /// everything above it, which is more than nine hours.
     delay_units: u32,
@@ -81,9 +82,43 @@ pub struct Ack {
     several: bool,
 }
 
-/// The ranges of an ACK frame below its first; boxed as a whole, so that a frame without them is small.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct LowerRanges(Box<[Range<u64>]>);
+/// The ranges of an ACK frame below its first, highest first. Consecutive ACKs mostly have the same ones and share them, with all
+/// that is worked out from them.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct LowerRanges {
+    ranges: Box<[Range<u64>]>,
+    /// Encoded size with their number, but without the gap above the highest of them.
+    size: u32,
+    /// Whether they are non-empty, descending and apart.
+    ordered: bool,
+}
+
+impl LowerRanges {
+    /// The given ranges; `None` if there are none.
+    pub fn new(ranges: impl Iterator<Item = Range<u64>>) -> Option<Arc<LowerRanges>> {
+        let ranges: Box<[Range<u64>]> = ranges.collect();
+        let mut higher = ranges.first()?;
+        let (mut size, mut ordered) = (varint_len(ranges.len() as u64) + length(higher), higher.start < higher.end);
+        for range in &ranges[1..] {
+            size += gap(higher, range) + length(range);
+            ordered &= range.start < range.end && range.end < higher.start;
+            higher = range;
+        }
+        Some(Arc::new(LowerRanges { ranges, size, ordered }))
+    }
+}
+
+/// Encoded size of the length of a range: n packets are written as n - 1.
+#[inline]
+fn length(range: &Range<u64>) -> u32 {
+    varint_len(range.end.saturating_sub(range.start).saturating_sub(1))
+}
+
+/// Encoded size of the gap between two ranges: n unacknowledged packets are written as n - 1.
+#[inline]
+fn gap(higher: &Range<u64>, lower: &Range<u64>) -> u32 {
+    varint_len(higher.start.saturating_sub(lower.end).saturating_sub(1))
+}
 
 /// An ACK frame with ECN counts (section 19.3.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,29 +142,42 @@ pub struct PathAck {
 
 impl Ack {
     /// An ACK of `ranges`, highest first, held back for `delay`.
-    #[inline]
     pub fn new(ranges: impl IntoIterator<Item = Range<u64>>, delay: Span) -> Ack {
         let mut ranges = ranges.into_iter();
         // An ACK without ranges is ill-formed, as is one with an empty range.
         let first = ranges.next().unwrap_or(0..0);
-        let lower = ranges.next().map(|second| Box::new(LowerRanges(std::iter::once(second).chain(ranges).collect())));
+        Ack::sharing(first, LowerRanges::new(ranges), delay)
+    }
+
+    /// An ACK of a range and those below it, which other ACKs may have as well.
+    #[inline]
+    pub(super) fn sharing(first: Range<u64>, lower: Option<Arc<LowerRanges>>, delay: Span) -> Ack {
         let delay_units = u32::try_from(delay.as_nanos() / ACK_DELAY_UNIT_NS).unwrap_or(u32::MAX);
         Ack { first, delay_units, several: lower.is_some(), lower }
     }
 
     /// Acknowledged packet numbers, highest range first.
     #[inline]
-    pub fn ranges(&self) -> impl DoubleEndedIterator<Item = &Range<u64>> {
+    pub fn ranges(&self) -> impl Iterator<Item = &Range<u64>> {
         std::iter::once(&self.first).chain(self.lower())
+    }
+
+    /// The highest range.
+    #[inline]
+    pub(super) fn first(&self) -> &Range<u64> {
+        &self.first
     }
 
     /// The ranges below the first.
     #[inline]
-    fn lower(&self) -> &[Range<u64>] {
-        match &self.lower {
-            Some(lower) if self.several => &lower.0,
-            _ => &[],
-        }
+    pub(super) fn lower(&self) -> &[Range<u64>] {
+        self.shared().map_or(&[], |lower| &lower.ranges)
+    }
+
+    /// The ranges below the first as other ACKs have them.
+    #[inline]
+    pub(super) fn shared(&self) -> Option<&Arc<LowerRanges>> {
+        self.lower.as_ref().filter(|_| self.several)
     }
 
     /// How long the acknowledgement was held back.
@@ -147,24 +195,15 @@ impl Ack {
     /// Whether the ranges are non-empty, descending and apart, as the encoding of section 19.3.1 cannot but have them.
     #[inline]
     pub fn well_formed(&self) -> bool {
-        let lower = self.lower();
-        self.first.start < self.first.end
-            && (lower.is_empty()
-                || (lower.iter().all(|r| r.start < r.end)
-                    && self.ranges().zip(lower).all(|(higher, lower)| lower.end < higher.start)))
+        let Range { start, end } = self.first;
+        start < end && self.shared().is_none_or(|lower| lower.ordered && lower.ranges[0].end < start)
     }
 
     #[inline]
     fn size(&self) -> u32 {
-        let length = |range: &Range<u64>| varint_len(range.end.saturating_sub(range.start).saturating_sub(1));
-        let lower = self.lower();
-        let mut size = 1 + varint_len(u64::from(self.delay_units)) + varint_len(lower.len() as u64);
-        size += length(&self.first) + varint_len(self.first.end.saturating_sub(1));
-        for (higher, range) in self.ranges().zip(lower) {
-            // A gap of g unacknowledged packets is written as g - 1.
-            size += length(range) + varint_len(higher.start.saturating_sub(range.end).saturating_sub(1));
-        }
-        size
+        let lower = self.shared().map_or(varint_len(0), |lower| gap(&self.first, &lower.ranges[0]) + lower.size);
+        let largest = varint_len(self.first.end.saturating_sub(1));
+        1 + varint_len(u64::from(self.delay_units)) + length(&self.first) + largest + lower
     }
 }
 

@@ -1,9 +1,11 @@
 //! Which packets arrived and when that is to be acknowledged (RFC 9000 section 13.2).
 
 use super::ecn::EcnCounts;
-use super::frame::Ack;
+use super::frame::{Ack, LowerRanges};
 use crate::ranges::RangeSet;
 use haltere_net::{Ecn, Span, Time};
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// When acknowledgements are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +35,8 @@ impl Default for AckPolicy {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Received {
     ranges: RangeSet,
+    /// All of them but the highest, as the last ACK had them, until they change.
+    lower: OnceCell<Option<Arc<LowerRanges>>>,
     /// Packets below are taken for duplicates: their range was forgotten or is known to the peer as acknowledged.
     floor: u64,
     largest: Option<u64>,
@@ -69,13 +73,7 @@ impl Received {
     /// A packet was processed that arrived at `at`.
     #[inline(always)]
     pub fn on_packet(&mut self, number: u64, eliciting: bool, at: Time, now: Time, policy: &AckPolicy) {
-        let gap = self.ranges.last().is_some_and(|last| number != last.1);
-        self.ranges.insert_all(number, number + 1);
-        while self.ranges.len() > 1 && self.ranges.len() > policy.max_ranges {
-            if let Some(oldest) = self.ranges.pop_first() {
-                self.floor = self.floor.max(oldest.1);
-            }
-        }
+        let gap = !self.ranges.continues_at(number) && self.insert(number, policy);
         if self.largest.is_none_or(|l| number > l) {
             self.largest = Some(number);
             self.largest_at = at;
@@ -94,6 +92,20 @@ impl Received {
         if self.deadline.is_none() {
             self.deadline = Some(now + policy.max_delay);
         }
+    }
+
+    /// A packet was processed whose number is not the next; returns whether there were others before.
+    #[inline(never)]
+    fn insert(&mut self, number: u64, policy: &AckPolicy) -> bool {
+        let others = !self.ranges.is_empty();
+        self.ranges.insert_all(number, number + 1);
+        self.lower.take();
+        while self.ranges.len() > 1 && self.ranges.len() > policy.max_ranges {
+            if let Some(oldest) = self.ranges.pop_first() {
+                self.floor = self.floor.max(oldest.1);
+            }
+        }
+        others
     }
 
     /// Whether any packet was processed.
@@ -138,7 +150,10 @@ impl Received {
     /// The ACK frame of this moment.
     #[inline]
     pub fn frame(&self, now: Time) -> Ack {
-        Ack::new(self.ranges.iter().rev().map(|(start, end)| start..end), now.since(self.largest_at))
+        let mut ranges = self.ranges.iter().rev().map(|(start, end)| start..end);
+        let highest = ranges.next().unwrap_or(0..0);
+        let lower = self.lower.get_or_init(|| LowerRanges::new(ranges));
+        Ack::sharing(highest, lower.clone(), now.since(self.largest_at))
     }
 
     /// The ECN counts to report with it.
@@ -161,6 +176,7 @@ impl Received {
     /// The highest range stays, for an ACK must name the largest.
     pub fn on_ack_acked(&mut self, largest: u64) {
         while self.ranges.len() > 1 && self.ranges.first().is_some_and(|r| r.1 <= largest + 1) {
+            self.lower.take();
             if let Some(lowest) = self.ranges.pop_first() {
                 self.floor = self.floor.max(lowest.1);
             }

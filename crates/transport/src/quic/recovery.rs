@@ -11,6 +11,7 @@ use crate::endpoint::Stats;
 use crate::path::PathView;
 use haltere_net::incident::PacketName;
 use haltere_net::{Cx, Incident, Metric, Rate, Span, Time};
+use std::ops::Range;
 
 /// Records of packets whose fate was learnt; kept by the connection so as not to allocate for each ACK.
 #[derive(Default, Debug)]
@@ -29,6 +30,9 @@ struct Newly {
     largest: Option<(u64, Time)>,
     mtu_probe: Option<u32>,
 }
+
+/// The first range of an ACK, and those below it, highest first, that the ACK before did not have.
+type News<'a> = (&'a Range<u64>, &'a [Range<u64>]);
 
 /// Losses are remembered for so many probe timeouts, in case an acknowledgement comes late.
 const MEMORY: u64 = 3;
@@ -55,9 +59,10 @@ impl Path {
         let advanced = space.largest_acked < Some(largest);
         space.largest_acked = space.largest_acked.max(Some(largest));
         let largest_acked = space.largest_acked.unwrap_or(largest);
-        let newly = self.take_acked(space, ack, fates, now);
+        let lower = space.news(ack);
+        let newly = self.take_acked(space, (ack.first(), lower), fates, now);
         if space.sent.remembers_losses() {
-            self.find_spurious(space, ack, fates, stats, now);
+            self.find_spurious(space, (ack.first(), lower), fates, stats, now);
         } else {
             space.sent.trim(|| Time::ZERO);
         }
@@ -92,12 +97,11 @@ impl Path {
         Ok(())
     }
 
-    fn take_acked(&mut self, space: &mut Space, ack: &Ack, fates: &mut Fates, now: Time) -> Newly {
+    fn take_acked(&mut self, space: &mut Space, (first, lower): News<'_>, fates: &mut Fates, now: Time) -> Newly {
         let mut newly = Newly::default();
         let Path { sampler, in_flight, .. } = self;
         let sent = &mut space.sent;
-        // Lowest first: most of a frame's ranges are below what is still outstanding and cost nothing.
-        for range in ack.ranges().rev() {
+        for range in sent.reached(lower).iter().rev().chain([first]) {
             sent.acknowledge(range, |number, packet| {
                 newly.packets += 1;
                 // Packets of a path that was left give no sample of the RTT.
@@ -120,21 +124,25 @@ impl Path {
 
     /// Packets that were given up for lost and are acknowledged after all. When these are all behind the last
     /// reduction of the window, it was for nothing: it is taken back, as deployed stacks do.
-    fn find_spurious(&mut self, space: &mut Space, ack: &Ack, fates: &mut Fates, stats: &mut Stats, now: Time) {
+    fn find_spurious(
+        &mut self,
+        space: &mut Space,
+        (first, lower): News<'_>,
+        fates: &mut Fates,
+        stats: &mut Stats,
+        now: Time,
+    ) {
         let Path { sampler, episode, .. } = self;
-        let sent = &mut space.sent;
-        for range in ack.ranges() {
-            sent.find_lost(range, |packet| {
-                fates.acked.extend(packet.records.iter());
-                if packet.congestion {
-                    stats.spurious_retransmissions += 1;
-                    sampler.on_found(u64::from(packet.size));
-                    if let Some(episode) = episode.as_mut().filter(|e| packet.declared >= e.since) {
-                        episode.spurious += 1;
-                    }
+        space.sent.find_lost([first].into_iter().chain(lower), |packet| {
+            fates.acked.extend(packet.records.iter());
+            if packet.congestion {
+                stats.spurious_retransmissions += 1;
+                sampler.on_found(u64::from(packet.size));
+                if let Some(episode) = episode.as_mut().filter(|e| packet.declared >= e.since) {
+                    episode.spurious += 1;
                 }
-            });
-        }
+            }
+        });
         space.sent.trim(|| now.saturating_sub(self.rtt.pto() * MEMORY));
         if self.undo && self.episode.is_some_and(|e| e.spurious > 0 && e.spurious == e.lost) {
             self.episode = None;

@@ -134,7 +134,7 @@ pub(super) struct SentPackets {
 
 impl SentPackets {
     /// Keeps a packet; they come in the order of their numbers, without gaps.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, mut packet: SentPacket) {
         let quiet = !packet.in_flight;
         if packet.ack_eliciting {
@@ -203,15 +203,30 @@ impl SentPackets {
         !self.lost.is_empty()
     }
 
-    /// Hands over the packets of `range` that had been given up for lost.
-    pub fn find_lost(&mut self, range: &Range<u64>, mut f: impl FnMut(LostPacket)) {
-        if self.lost.is_empty() {
-            return;
-        }
-        let from = self.lost.partition_point(|p| p.number < range.start);
-        while self.lost.get(from).is_some_and(|p| p.number < range.end) {
-            if let Some(packet) = self.lost.remove(from) {
-                f(packet);
+    /// Those of the ranges, highest first, in which something may be outstanding.
+    #[inline]
+    pub fn reached<'a>(&self, ranges: &'a [Range<u64>]) -> &'a [Range<u64>] {
+        &ranges[..ranges.partition_point(|range| range.end > self.base)]
+    }
+
+    /// Hands over the packets of the ranges, highest first, that had been given up for lost.
+    pub fn find_lost<'a>(&mut self, ranges: impl Iterator<Item = &'a Range<u64>>, mut f: impl FnMut(LostPacket)) {
+        // Those from here on are above the ranges that come.
+        let mut end = self.lost.len();
+        for range in ranges {
+            while end > 0 && self.lost[end - 1].number >= range.end {
+                end -= 1;
+            }
+            let mut from = end;
+            while from > 0 && self.lost[from - 1].number >= range.start {
+                from -= 1;
+            }
+            if from < end {
+                self.lost.drain(from..end).for_each(&mut f);
+                end = from;
+            }
+            if end == 0 {
+                break;
             }
         }
     }
@@ -385,7 +400,7 @@ mod tests {
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1145))));
         assert!(packets.awaits());
         let mut late = 0;
-        packets.find_lost(&(0..1), |p| late += p.number + 1);
+        packets.find_lost([0..1].iter(), |p| late += p.number + 1);
         assert_eq!(late, 1);
     }
 

@@ -1,17 +1,21 @@
 //! Packet number spaces (RFC 9000 section 12.3): Initial and Handshake once a connection, application data once a path
 //! (draft-ietf-quic-multipath section 2.2: each path numbers its own 1-RTT packets).
 
-use super::frame::Ack;
+use super::frame::{Ack, LowerRanges};
 use super::packet::SpaceId;
 use super::received::Received;
 use super::sent::SentPackets;
 use haltere_net::Time;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// A packet number space.
 #[derive(Default, Debug)]
 pub(super) struct Space {
     pub next_number: u64,
     pub largest_acked: Option<u64>,
+    /// The ranges of the last ACK below its first.
+    pub acked: Option<Arc<LowerRanges>>,
     pub sent: SentPackets,
     /// When the first missing packet will be lost (RFC 9002 appendix A.3, `loss_time`).
     pub loss_time: Option<Time>,
@@ -35,9 +39,23 @@ impl Space {
         }
     }
 
+    /// The ranges of an ACK below its first, unless the ACK before had the very same: these say nothing new.
+    #[inline]
+    pub fn news<'a>(&mut self, ack: &'a Ack) -> &'a [Range<u64>] {
+        match (ack.shared(), &self.acked) {
+            (None, None) => &[],
+            (Some(lower), Some(before)) if Arc::ptr_eq(lower, before) => &[],
+            (lower, _) => {
+                self.acked = lower.cloned();
+                ack.lower()
+            }
+        }
+    }
+
     /// Forgets what was sent and received (RFC 9002 section 6.4); returns the bytes that were in flight.
     pub fn discard(&mut self) -> u64 {
         self.loss_time = None;
+        self.acked = None;
         self.probes = 0;
         self.received = Received::default();
         self.sent.discard()

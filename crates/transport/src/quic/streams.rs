@@ -441,15 +441,19 @@ impl Streams {
             return None;
         }
         for _ in 0..self.active.len() {
-            let id = self.active.pop_front()?;
+            let id = *self.active.front()?;
             let credit = self.credit();
-            let Some(stream) = self.get_mut(id) else { continue };
+            let Some(stream) = self.get_mut(id) else {
+                self.active.pop_front();
+                continue;
+            };
             let Some(chunk) = Self::chunk(stream, credit) else {
                 // Either the connection's credit is used up, then it keeps its turn, or there is nothing to send.
                 if stream.send.next(stream.send_limit).is_some() {
-                    self.active.push_back(id);
+                    self.pass_turn();
                 } else {
                     stream.queued = false;
+                    self.active.pop_front();
                 }
                 continue;
             };
@@ -462,9 +466,10 @@ impl Streams {
             let fin = stream.send.on_sent(chunk, len);
             let grown = stream.send.sent() - before;
             if stream.send.next(stream.send_limit).is_some() {
-                self.active.push_back(id);
+                self.pass_turn();
             } else {
                 stream.queued = false;
+                self.active.pop_front();
                 self.activate(id);
             }
             // What is skipped takes credit, too: the peer counts up to the highest offset (RFC 9000 section 4.1).
@@ -479,6 +484,14 @@ impl Streams {
             });
         }
         None
+    }
+
+    /// The first of the active streams becomes the last.
+    #[inline]
+    fn pass_turn(&mut self) {
+        if self.active.len() > 1 {
+            self.active.rotate_left(1);
+        }
     }
 
     #[inline]

@@ -217,7 +217,7 @@ impl Connection {
     }
 
     /// A datagram in a packet of `len` bytes, in the memory of one that was read if there is one.
-    #[inline]
+    #[inline(always)]
     fn packet(&mut self, datagram: Datagram, len: u32) -> Packet<Body> {
         if let Some(mut spare) = self.spare.take()
             && let Body::Quic(kept) = &mut spare.body

@@ -11,7 +11,7 @@ use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::spares::Spares;
 use haltere_net::element::Admission;
-use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
+use haltere_net::{Contents, Cx, Ecn, Incident, Packet, PathId, Span, Time};
 use std::collections::VecDeque;
 
 /// Timeout of a SYN before there is an RTT (RFC 6298 section 2.1).
@@ -124,29 +124,25 @@ impl Connection {
 
     fn data_packet(&mut self, out: Outgoing, now: Time, spares: &mut Spares) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push } = out;
-        let timestamps = self.config.timestamps;
-        let mut segment = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
-        self.rx.acknowledge(&mut segment);
-        if !timestamps {
+        let bare = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
+        let mut packet = spares.take().unwrap_or_else(|| Packet::new(0, Body::Tcp(Segment::bare(Kind::Data, 0))));
+        packet.begin_anew(0);
+        if !matches!(packet.body, Body::Tcp(_)) {
+            packet.body = Body::Tcp(Segment::bare(Kind::Data, 0));
+        }
+        // The segment is filled in where it stays.
+        let Contents { body: Body::Tcp(segment), len: wire, .. } = &mut *packet else { return packet };
+        *segment = bare;
+        self.rx.acknowledge(segment);
+        if !self.config.timestamps {
             segment.echo = 0;
         }
-        let mut wire = self.config.wire_len(&segment);
+        *wire = self.config.wire_len(segment);
         // Data and SACK blocks together must fit into the MTU.
-        if segment.sacks > 0 && wire > self.config.mtu {
+        if segment.sacks > 0 && *wire > self.config.mtu {
             segment.sacks = 0;
-            wire = self.config.wire_len(&segment);
+            *wire = self.config.wire_len(segment);
         }
-        let mut packet = match spares.take() {
-            Some(mut spare) => {
-                spare.begin_anew(wire);
-                match &mut spare.body {
-                    Body::Tcp(old) => *old = segment,
-                    other => *other = Body::Tcp(segment),
-                }
-                spare
-            }
-            None => Packet::new(wire, Body::Tcp(segment)),
-        };
         packet.ecn = self.codepoint(fresh);
         packet.path = self.config.path;
         self.tx.stats.sent_all += 1;
@@ -154,7 +150,7 @@ impl Connection {
     }
 
     fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
-        self.data_packet(Outgoing::plain(self.tx.nxt, 0, false), now, spares)
+        self.data_packet(Outgoing::plain(self.tx.nxt, 0), now, spares)
     }
 
     /// Both ends have agreed on ECN, by this rule.
@@ -206,6 +202,10 @@ impl Connection {
             self.refuse(s);
             return false;
         }
+        if self.state == State::SynReceived && s.kind == Kind::Data {
+            self.handshake.reflect = None;
+            self.establish(s.window, cx.now);
+        }
         match (self.state, s.kind) {
             (State::Failed, _) => {}
             (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
@@ -240,17 +240,13 @@ impl Connection {
                 self.handshake.ack = true;
             }
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
-            (State::SynReceived, Kind::Data) => {
-                self.handshake.reflect = None;
-                self.establish(s.window, cx.now);
-                self.on_established(s, ecn, cx);
-            }
             (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
             _ => {}
         }
         true
     }
 
+    #[inline(always)]
     fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
@@ -267,13 +263,19 @@ impl Connection {
         self.tell_ends();
     }
 
-    #[inline]
+    #[inline(always)]
     fn tell_ends(&mut self) {
-        if self.rx.finished() && !self.finish_told {
+        if self.rx.finished() {
+            self.tell_finished();
+        }
+    }
+
+    fn tell_finished(&mut self) {
+        if !self.finish_told {
             self.finish_told = true;
             self.events.push_back(Event::Finished(StreamId(0)));
         }
-        if self.finish_told && self.tx.has_finished() && self.state == State::Established {
+        if self.tx.has_finished() && self.state == State::Established {
             self.state = State::Closed;
             self.events.push_back(Event::Closed);
         }
@@ -419,7 +421,7 @@ impl Endpoint for Connection {
         if std::mem::take(&mut self.probe) {
             // An old position makes the peer answer with its window (Linux: `tcp_xmit_probe_skb`).
             let (seq, len) = (self.tx.una.saturating_sub(1), u32::from(self.tx.una > 0));
-            return Some(self.data_packet(Outgoing::plain(seq, len, false), now, spares));
+            return Some(self.data_packet(Outgoing::plain(seq, len), now, spares));
         }
         if self.rx.due() == Due::Now {
             return Some(self.bare_ack(now, spares));

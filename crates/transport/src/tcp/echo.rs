@@ -62,9 +62,9 @@ impl Echo {
         }
     }
 
-    /// Processes whether a segment reports a reduced window (`cwr`).
-    pub(super) fn take_reduced(&mut self, cwr: bool) -> Asks {
-        if !cwr || matches!(self.rule, None | Some(EchoRule::Accurate)) {
+    /// A segment reports a reduced window (CWR).
+    pub(super) fn take_reduced(&mut self) -> Asks {
+        if matches!(self.rule, None | Some(EchoRule::Accurate)) {
             return Asks::Nothing;
         }
         // The echo of DCTCP depends on the marks alone, which are processed with the segment itself.
@@ -133,8 +133,7 @@ mod tests {
             let mut echo = Echo::default();
             echo.negotiated(rule);
             echo.take_mark(Ecn::Ce, 1000);
-            assert_eq!((echo.take_reduced(true), echo.on), (Asks::Now { before: 0, echo: false }, on));
-            assert_eq!(echo.take_reduced(false), Asks::Nothing);
+            assert_eq!((echo.take_reduced(), echo.on), (Asks::Now { before: 0, echo: false }, on));
         }
     }
 }

@@ -133,16 +133,16 @@ impl Receiver {
     /// continue after the end of the stream and does not end the stream at another position.
     #[inline]
     pub(super) fn may_hold(&self, s: &Segment) -> bool {
-        let beyond = s.seq > self.window.edge.max(self.next);
-        if !s.fin && self.fin.is_none() {
-            return !beyond;
-        }
+        s.seq <= self.window.edge.max(self.next) && ((!s.fin && self.fin.is_none()) || self.agrees_on_end(s))
+    }
+
+    /// Whether a segment agrees with what is known of the end of the stream.
+    fn agrees_on_end(&self, s: &Segment) -> bool {
         let (end, highest) = (s.end(), self.out_of_order.last().map_or(self.next, |r| r.1.max(self.next)));
-        let consistent = match self.fin {
+        match self.fin {
             Some(fin) => end <= fin && (!s.fin || end == fin),
             None => end >= highest,
-        };
-        !beyond && consistent
+        }
     }
 
     /// Processes a segment's timestamp and data. `srtt` is the smoothed RTT of the sending half.
@@ -157,8 +157,10 @@ impl Receiver {
         if s.fin && end > self.next {
             self.fin = Some(end);
         }
-        let asks = self.echo.take_reduced(s.cwr);
-        self.grant(asks);
+        if s.cwr {
+            let asks = self.echo.take_reduced();
+            self.grant(asks);
+        }
         if end <= self.next {
             // Old data: the peer did not receive our acknowledgement, or sent the data unnecessarily.
             self.duplicate = Some((start, end));

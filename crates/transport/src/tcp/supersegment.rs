@@ -58,23 +58,22 @@ impl SuperSegment {
         std::mem::take(&mut self.waits)
     }
 
-    /// Data is written after the data that ended at `end`; `idle` if all of that was sent.
-    pub(super) fn extend(&mut self, end: u64, idle: bool) {
+    /// Data is written after the data that ended at `end`.
+    pub(super) fn extend(&mut self, end: u64) {
         if self.end == end {
             self.end = 0;
         }
-        self.fresh |= idle;
     }
 
-    /// Extends it on a subflow of MPTCP: data is stored as a whole before any of it is sent, behind what has a mapping and waits
+    /// Data is written after everything was sent.
+    pub(super) fn begin(&mut self) {
+        self.fresh = true;
+    }
+
+    /// Data is written at `end` after everything was sent on a subflow of MPTCP: it is stored as a whole before any of it is sent, behind what has a mapping and waits
     /// (`mptcp_sendmsg_frag`).
-    pub(super) fn extend_mapped(&mut self, end: u64, idle: bool) {
-        if self.end == end {
-            self.end = 0;
-        }
-        if idle {
-            self.origin = end;
-        }
+    pub(super) fn begin_mapped(&mut self, end: u64) {
+        self.origin = end;
     }
 
     /// Everything that could be sent at once was sent, up to `nxt`. New data fills the rest of a chunk that was sent

@@ -11,7 +11,7 @@ use super::config::{Config, Rules};
 use super::echo::EchoRule;
 use super::recovery::{Episode, Rack, Tlp};
 use super::rtt::Rtt;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Record, Scoreboard};
 use super::supersegment::SuperSegment;
 use super::ticks::Ticks;
 use crate::cc::{self, CongestionController, Phase};
@@ -70,8 +70,8 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// A segment without data, or with retransmitted data.
-    pub(super) fn plain(seq: u64, len: u32, fin: bool) -> Outgoing {
-        Outgoing { seq, len, fin, fresh: false, cwr: false, push: false }
+    pub(super) fn plain(seq: u64, len: u32) -> Outgoing {
+        Outgoing { seq, len, fin: false, fresh: false, cwr: false, push: false }
     }
 }
 
@@ -238,11 +238,11 @@ impl Sender {
         {
             self.sampler.on_app_limited(self.in_flight());
         }
-        let idle = self.unsent() == 0;
-        if self.mapped {
-            self.together.extend_mapped(self.written, idle);
-        } else {
-            self.together.extend(self.written, idle);
+        self.together.extend(self.written);
+        match self.unsent() {
+            0 if self.mapped => self.together.begin_mapped(self.written),
+            0 => self.together.begin(),
+            _ => {}
         }
         self.written += bytes;
     }
@@ -392,7 +392,7 @@ impl Sender {
             if let Some(record) = lost
                 && self.together.is_again()
             {
-                return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
+                return Some(self.retransmit(&record, cx.now));
             }
             let new = self.send_next(cx.now);
             if new.is_some() || lost.is_none() {
@@ -406,7 +406,7 @@ impl Sender {
             Some(Forced::Probe) => return self.send_probe(cx.now),
             Some(Forced::Head) => {
                 let head = *self.board.head()?;
-                return Some(self.retransmit(head.seq, head.end, head.fin, cx.now));
+                return Some(self.retransmit(&head, cx.now));
             }
             None => {}
         }
@@ -425,7 +425,7 @@ impl Sender {
             && !self.is_held_back(1, Repair::Yes)
         {
             self.begin_again();
-            return Some(self.retransmit(record.seq, record.end, record.fin, cx.now));
+            return Some(self.retransmit(&record, cx.now));
         }
         self.send_new(cx.now)
     }
@@ -491,24 +491,25 @@ impl Sender {
     }
 
     /// Retransmits a segment. The caller decides whether that counts as a repair.
-    fn send_again(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
+    fn send_again(&mut self, record: &Record, now: Time) -> Outgoing {
+        let &Record { seq, end, fin, .. } = record;
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         let push = self.board.send_again(seq, self.together.ends_several(), now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
-        Outgoing { push, ..Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32, fin) }
+        Outgoing { fin, push, ..Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32) }
     }
 
-    pub(super) fn retransmit(&mut self, seq: u64, end: u64, fin: bool, now: Time) -> Outgoing {
-        let out = self.send_again(seq, end, fin, now);
-        self.board.mark_retransmitted(seq);
+    fn retransmit(&mut self, record: &Record, now: Time) -> Outgoing {
+        let out = self.send_again(record, now);
+        self.board.mark_retransmitted(record.seq);
         self.episode.on_retransmitted(now);
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        if seq == self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
+        if record.seq == self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
             self.set_timer(Timer::Rto, now, self.rtt.rto());
         }
         out
@@ -522,7 +523,7 @@ impl Sender {
             Some(out) => Some(out),
             None => {
                 let last = *self.board.last()?;
-                Some(self.send_again(last.seq, last.end, last.fin, now))
+                Some(self.send_again(&last, now))
             }
         };
         self.sent_new = false;
