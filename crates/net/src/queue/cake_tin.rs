@@ -247,11 +247,14 @@ impl Tin {
         }
     }
 
-    /// The queue that is looked at next: the first one that decays if asked for, else new before old ones.
-    pub(super) fn next_queue(&self, decaying_first: bool) -> Option<u32> {
-        let decaying = || self.flows.first(Chain::Decaying);
-        let first = if decaying_first { decaying() } else { None };
-        first.or_else(|| self.flows.first(Chain::New)).or_else(|| self.flows.first(Chain::Old)).or_else(decaying)
+    /// The queue that is looked at next: new before old ones, then those that decay.
+    pub(super) fn next_queue(&self) -> Option<u32> {
+        [Chain::New, Chain::Old, Chain::Decaying].into_iter().find_map(|chain| self.flows.first(chain))
+    }
+
+    /// The queue that has decayed for longest.
+    pub(super) fn decaying(&self) -> Option<u32> {
+        self.flows.first(Chain::Decaying)
     }
 
     /// A queue has used up its turn: it gets the next one behind the others.
@@ -295,7 +298,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn tin(mode: FlowMode) -> Tin {
-        let control = cobalt::Control { target: Span::ZERO, interval: Span::ZERO, mtu_time: Span::ZERO };
+        let control =
+            cobalt::Control { target: Span::ZERO, interval: Span::ZERO, mtu_time: Span::ZERO, competitors: 0 };
         Tin::new(control, 0, 65_535, mode, 99)
     }
 
