@@ -1,7 +1,7 @@
 //! Measures a flow from the packets at the server's tap: packets sent, retransmissions, and round-trip times.
 
 use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
-use super::{Ends, Ranges, between, ends, segments, unwrap};
+use super::{End, Ends, Ranges, between, ends, segments, unwrap};
 use haltere_net::{Span, Time};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
@@ -63,23 +63,23 @@ pub struct ServerMeter {
 
 impl ServerMeter {
     /// Takes the next packet of the flow.
-    pub fn take(&mut self, p: &Packet, from_server: bool) {
+    pub fn take(&mut self, p: &Packet, from: End) {
         if p.protocol != Protocol::Tcp {
-            if from_server && p.payload > 0 {
+            if from == End::Server && p.payload > 0 {
                 self.counts.sent_packets += 1;
                 self.counts.sent_payload += u64::from(p.payload);
             }
             return;
         }
-        let sender = between(&mut self.connections, ends(p, from_server));
+        let sender = between(&mut self.connections, ends(p, from));
         if sender.over && opens(p) {
             *sender = Sender::default();
         }
         sender.over |= p.has(RST);
-        match from_server {
+        match from {
             _ if sender.over => {}
-            true => sender.on_sent(p, &mut self.counts),
-            false => sender.on_received(p, &mut self.counts),
+            End::Server => sender.on_sent(p, &mut self.counts),
+            End::Client => sender.on_received(p, &mut self.counts),
         }
     }
 
