@@ -77,7 +77,7 @@ def pages() -> Iterator[tuple[str, str]]:
                 given = tomllib.loads(block)
                 whole = given if "topology" in given else {**common, **given}
                 scenario = Scenario({"flows": flows, **whole} if {"probes", "loads"} & given.keys() else whole)
-                yield "model", scenario.concrete(7, 0)
+                yield "model", scenario.concrete(7, 0).json
             except (tomllib.TOMLDecodeError, HaltereError, TypeError):  # a part of a scenario, or of a study
                 continue
 
