@@ -249,11 +249,18 @@ impl Broker {
         }
     }
 
-    /// The transport of a connection takes nothing more now (or does again): messages for it wait in the session's queue.
-    pub fn set_full(&mut self, connection: Connection, full: bool) {
+    /// The transport of a connection takes nothing more now: messages for it wait in the session's queue.
+    pub fn on_full(&mut self, connection: Connection) {
+        if let Some(link) = self.link(connection.0) {
+            link.full = true;
+        }
+    }
+
+    /// The transport of a connection takes more again.
+    pub fn on_writable(&mut self, connection: Connection) {
         let Some(link) = self.link(connection.0) else { return };
-        link.full = full;
-        if let Some(session) = link.session.filter(|_| !full) {
+        link.full = false;
+        if let Some(session) = link.session {
             self.pump(session);
         }
     }
@@ -436,17 +443,13 @@ impl Broker {
         self.timers.insert((due, Timer::KeepAlive(number)));
     }
 
-    /// The broker stops and starts again: all connections are gone, without wills. If it has written its state to disk,
-    /// sessions that outlive connections and retained messages are there again. Those of bridges are in its configuration.
-    pub fn restart(&mut self, written: bool, now: Time) {
+    /// The broker, which writes its state to disk, stops and starts again: all connections are gone, without wills. Sessions
+    /// that outlive connections and retained messages are there again. Those of bridges are in its configuration.
+    pub fn restart(&mut self, now: Time) {
         for number in 0..self.links.len() as u32 {
             self.detach(number, Farewell::Silent, now);
         }
         (self.links, self.free, self.ready) = Default::default();
-        if !written {
-            self.sessions.clear();
-            self.retained.clear();
-        }
     }
 
     /// Messages that wait for a client, and those in flight to it.

@@ -166,11 +166,6 @@ impl Sessions {
         self.free.push(id);
     }
 
-    /// Ends all sessions but those of bridges.
-    pub fn clear(&mut self) {
-        self.ids().into_iter().for_each(|id| self.remove(id));
-    }
-
     /// The sessions of clients, without those of bridges.
     pub fn ids(&self) -> Vec<SessionId> {
         self.by_client.values().copied().collect()
@@ -291,9 +286,5 @@ impl Retained {
     pub fn matching<'a>(&'a self, filter: &'a str, now: Time) -> impl Iterator<Item = &'a Item> {
         let fresh = self.0.values().filter(move |item| !item.is_expired(now));
         fresh.filter(move |item| topic::matches(filter, &item.message.topic))
-    }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
     }
 }
