@@ -1,7 +1,7 @@
 //! The class of a trace. The study of the evolution of end-to-end paths drops a trace as *inconsistent* when its
 //! destination did not answer, when it has more than 30 hops, or when it contains a loop.
 
-use crate::{Address, Trace};
+use crate::{Address, Hop, Trace};
 
 /// Longest path that counts as consistent, hops.
 pub const MAX_HOPS: u8 = 30;
@@ -98,7 +98,7 @@ pub fn classify(trace: &Trace) -> Marks {
     if trace.hops.len() <= FEW {
         for (at, hop) in trace.path().enumerate() {
             for earlier in trace.path().take(at) {
-                marks.pair(earlier.ttl, hop.ttl, earlier.address == hop.address);
+                marks.pair(earlier, hop);
             }
         }
     } else {
@@ -133,13 +133,13 @@ fn only_repeats(trace: &Trace) -> bool {
 
 impl Marks {
     #[inline]
-    fn pair(&mut self, a: u8, b: u8, same_address: bool) {
-        match (same_address, a.abs_diff(b)) {
-            (false, distance) => self.multi |= distance == 0,
-            (true, distance) => {
-                self.adjacent |= distance == 1;
-                self.looped |= distance > 1;
-            }
+    fn pair(&mut self, a: &Hop, b: &Hop) {
+        let distance = a.ttl.abs_diff(b.ttl);
+        if a.address == b.address {
+            self.adjacent |= distance == 1;
+            self.looped |= distance > 1;
+        } else {
+            self.multi |= distance == 0;
         }
     }
 }
@@ -169,7 +169,7 @@ fn has_gap(trace: &Trace, length: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Hop, Stop};
+    use crate::Stop;
 
     /// A trace whose hops answer with these addresses, `.` for silence; the destination is the last one.
     fn trace(path: &str) -> Trace {

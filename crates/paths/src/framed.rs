@@ -66,6 +66,15 @@ pub(crate) struct Records<R, F> {
     ended: bool,
 }
 
+/// How far a record goes by its header.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// The length of its body, bytes.
+    body: usize,
+    /// Whether another record begins behind it, or the stream ends.
+    well: bool,
+}
+
 impl<R: Read, F: Format> Records<R, F> {
     pub fn new(stream: R, format: F) -> Records<R, F> {
         Records::at(stream, 0, format)
@@ -107,12 +116,12 @@ impl<R: Read, F: Format> Records<R, F> {
             let what = format!("the file ends in a record of {body} bytes, of which {there} are there");
             return Some(self.lost(F::HEADER, what));
         }
-        let well = self.followed_well(0, body);
+        let extent = Extent { body, well: self.followed_well(0, body) };
         let record = &self.window.bytes()[..F::HEADER + body];
         match self.format.record(&record[..F::HEADER], &record[F::HEADER..], trace) {
-            Ok(meant) => self.meant(body, well, meant),
+            Ok(meant) => self.meant(extent, meant),
             // A wrong length may reach, by chance, to the end of a later record.
-            Err(what) if well && !self.begins_inside(body) => {
+            Err(what) if extent.well && !self.begins_inside(body) => {
                 let skipped = F::HEADER + body;
                 let damage = Damage { offset: self.window.offset(), skipped: skipped as u64, what: what.into() };
                 self.format.lost();
@@ -123,7 +132,7 @@ impl<R: Read, F: Format> Records<R, F> {
         }
     }
 
-    fn meant(&mut self, body: usize, well: bool, meant: Meant) -> Option<Step> {
+    fn meant(&mut self, Extent { body, well }: Extent, meant: Meant) -> Option<Step> {
         // A length that is too long swallows what follows; a record that was cut goes over into another.
         let rest = &self.window.bytes()[F::HEADER + meant.bytes..F::HEADER + body];
         let swallowed = meant.bytes > 0 && rest.starts_with(&F::MAGIC);

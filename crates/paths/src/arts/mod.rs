@@ -110,7 +110,14 @@ fn path(at: &mut Cursor, trace: &mut Trace, version: u32, flags: u32) -> Result<
     let reply_ttl = if version >= 2 { at.u8()? } else { 0 };
     let with_rtt = version == 1 || (version > 1 && flags & HOPS_HAVE_RTT != 0);
     for _ in 0..count {
-        trace.hops.push(hop(at, with_rtt)?);
+        let mut hop = Hop { ttl: at.u8()?, address: Address::v4(at.array()?), icmp_type: 11, ..Hop::default() };
+        if with_rtt {
+            (hop.rtt_us, hop.attempt) = (at.u32()?, at.u8()?);
+        }
+        if hop.ttl == 0 {
+            return Err("a hop without a TTL");
+        }
+        trace.hops.push(hop);
     }
     if trace.stop == Stop::Unreach
         && let Some(last) = trace.hops.last_mut()
@@ -126,17 +133,6 @@ fn path(at: &mut Cursor, trace: &mut Trace, version: u32, flags: u32) -> Result<
     }
     trace.hop_count = u16::from(trace.length());
     Ok(())
-}
-
-fn hop(at: &mut Cursor, with_rtt: bool) -> Result<Hop, Fault> {
-    let mut hop = Hop { ttl: at.u8()?, address: Address::v4(at.array()?), icmp_type: 11, ..Hop::default() };
-    if with_rtt {
-        (hop.rtt_us, hop.attempt) = (at.u32()?, at.u8()?);
-    }
-    if hop.ttl == 0 {
-        return Err("a hop without a TTL");
-    }
-    Ok(hop)
 }
 
 /// Whether what was read so far begins as an ARTS file does.
