@@ -130,8 +130,7 @@ impl Browser {
 
     fn request(&mut self, on: (SocketId, StreamId), object: usize, sockets: &mut Sockets<'_>) {
         let header = self.page().objects[object].request.map(|r| r.0.0);
-        let first = !std::mem::replace(&mut self.begun, true);
-        let bytes = self.visit.flights.seal.records(self.visit.framing.request(header, first));
+        let bytes = self.visit.flights.seal.records(self.visit.framing.request(header, &mut self.begun));
         self.write(on, bytes, Note::Request(object), sockets);
     }
 

@@ -117,15 +117,16 @@ impl MessagesResult {
         }
     }
 
-    /// Why the flow has failed, if it has: something is to be delivered, and with QoS 1 and 2 every message unless a queue was full.
-    pub(super) fn error(&self, qos: Option<QoS>, ended: bool) -> Option<String> {
+    /// Why the flow has failed, if it has: something is to be delivered, and with QoS 1 and 2 every message unless a queue was full
+    /// or the run was cut after a time that is `measured`.
+    pub(super) fn error(&self, qos: Option<QoS>, measured: Option<Span>) -> Option<String> {
         if self.messages_delivered == 0 {
             return Some(match self.messages_published {
                 0 => "no publisher has published: none was connected in time".to_string(),
                 published => format!("none of {published} messages was delivered"),
             });
         }
-        (qos > Some(QoS::AtMostOnce) && ended && self.messages_lost > 0)
+        (qos > Some(QoS::AtMostOnce) && measured.is_none() && self.messages_lost > 0)
             .then(|| format!("{} of {} messages were not delivered", self.messages_lost, self.messages_published))
     }
 }
