@@ -200,6 +200,7 @@ fn ways(
     for (&client, &server) in pairs {
         let mut route = |from, to| router.route(topology, from, to).filter(|r| !r.is_empty());
         let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
+        debug_assert!(!up.is_empty() && !down.is_empty(), "a route has links");
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
         ways.push(Way { client, server, up, down, mtu, backup: false });
     }

@@ -292,7 +292,7 @@ impl Broker {
         let (session, mut will) = (link.session.take(), link.will.take().filter(|_| farewell == Farewell::Will));
         let delay = link.will_delay;
         if let Some(id) = session
-            && let Some(session) = self.sessions.get_mut(id)
+            && let Some(session) = self.sessions.held(id)
         {
             session.seat = Seat::Away;
             session.outbox.on_lost();
@@ -343,7 +343,7 @@ impl Broker {
     /// Gives a session a message.
     fn deliver(&mut self, id: SessionId, item: Item) {
         let queues = self.config.queue_qos0;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.held(id) else { return };
         let dropped = match session.seat {
             Seat::Bridge => return self.bridged.push_back((LocalId(id), item)),
             Seat::Away if item.message.qos == QoS::AtMostOnce && !queues => Some(item.message),
@@ -357,9 +357,12 @@ impl Broker {
 
     /// Sends a session's messages as far as they may be sent now.
     fn pump(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.held(id) else { return };
         let Seat::Link(number) = session.seat else { return };
-        let Some(Some(link)) = self.links.get_mut(number as usize) else { return };
+        let Some(Some(link)) = self.links.get_mut(number as usize) else {
+            debug_assert!(false, "a session's connection is there");
+            return;
+        };
         while !link.full
             && let Some(publish) = session.outbox.poll(self.now)
         {

@@ -115,6 +115,12 @@ impl Sessions {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
+    /// The session that a link, a subscription or a caller has; it is there as long as they have it.
+    pub fn held(&mut self, id: SessionId) -> Option<&mut Session> {
+        debug_assert!(self.get(id).is_some(), "session {id} has ended, and something still has it");
+        self.get_mut(id)
+    }
+
     /// A session of a client.
     pub fn create(&mut self, client_id: &Arc<str>, window: u16, limit: Limit) -> SessionId {
         let id = self.add(client_id, window, limit);
@@ -125,7 +131,7 @@ impl Sessions {
     /// A session of a bridge, which no client can take over.
     pub fn create_bridge(&mut self) -> SessionId {
         let id = self.add(&Arc::from("bridge"), 1, Limit::NONE);
-        if let Some(session) = self.get_mut(id) {
+        if let Some(session) = self.held(id) {
             (session.seat, session.expiry) = (Seat::Bridge, u32::MAX);
         }
         id
