@@ -21,6 +21,7 @@ from haltere.figures import kinds, on_paper, on_screen
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import DifferentFlowsError
 from haltere.report import constant, topology, treatments
 from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
@@ -89,7 +90,9 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     shown, missing = _draw(Data(tables, words, study), figures_dir)
     why = _why(results, figures_dir)
     metrics = [
-        metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
+        metric
+        for metric in METRICS.values()
+        if any(not tables.values(one, part).is_empty() for one in factors for part in tables.parted(metric, one))
     ]
     environment = templates()
     environment.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
@@ -165,7 +168,7 @@ def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]
     for one in data.words.of(Kind):
         try:
             figure = one.figure(data)
-        except NotInResultsError as error:
+        except (NotInResultsError, DifferentFlowsError) as error:
             missing.append((one.name, str(error)))
         else:
             paths = on_paper.draw(data.words.style.lettered(figure), folder / one.name, data.words.style.font)
