@@ -31,20 +31,22 @@ pub struct Marks {
     pub repeated: bool,
 }
 
-/// The class in which a trace is counted: the first that holds, in this order. Each trace is in one class, so that the classes
-/// add up to the traces read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// A loop by the study's definition, which only [`Marks::repeated`] makes; else it would be clean.
-    Repeat,
-    /// Another loop.
-    Loop,
-    /// Over [`MAX_HOPS`] hops.
-    TooLong,
-    /// The destination did not answer.
-    Incomplete,
-    /// None of these: kept by the cleaning.
-    Clean,
+haltere_net::named! {
+    /// The class in which a trace is counted: the first that holds, in this order. Each trace is in one class, so that the classes
+    /// add up to the traces read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Class {
+        /// A loop by the study's definition, which only [`Marks::repeated`] makes; else it would be clean.
+        Repeat = "repeat",
+        /// Another loop.
+        Loop = "loop",
+        /// Over [`MAX_HOPS`] hops.
+        TooLong = "toolong",
+        /// The destination did not answer.
+        Incomplete = "incomplete",
+        /// None of these: kept by the cleaning.
+        Clean = "clean",
+    }
 }
 
 impl Marks {

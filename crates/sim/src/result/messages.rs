@@ -96,6 +96,12 @@ impl From<SeenMessages> for MessagesResult {
     }
 }
 
+/// The mean of the times in which the publishers of a flow were connected, s.
+pub(super) fn mean_handshake_s(seen: &Messages) -> Option<f64> {
+    let sum = seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>();
+    (!seen.handshakes.is_empty()).then(|| sum / seen.handshakes.len() as f64)
+}
+
 impl MessagesResult {
     /// The result, of deliveries from `since` on.
     pub(super) fn new(messages: &Messages, since: Time) -> MessagesResult {

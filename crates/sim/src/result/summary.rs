@@ -1,6 +1,7 @@
 //! Makes the result of a world that has run.
 
 use super::labels::{Named, labels};
+use super::messages::mean_handshake_s;
 use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
 use crate::application::{Fetch, Report};
 use crate::build::{FlowPart, Owner, Run};
@@ -131,10 +132,6 @@ impl Run {
         let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
         let device = if flow.way() == Way::Up { server } else { client };
         let radio = device.radio(self.world.now());
-        // A flow with several publishers has the mean of their times.
-        let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
-            seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>() / seen.handshakes.len() as f64
-        });
         let undelivered =
             messages.as_ref().and_then(|seen| seen.error(flow.mqtt().map(|mqtt| mqtt.delivered_qos), measured));
         let error = undelivered.or_else(|| self.shortfall(i, &progress, measured));
@@ -146,7 +143,7 @@ impl Run {
             direction: flow.way().name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
-            handshake_s: handshake.or(since_start(progress.connected)),
+            handshake_s: seen.as_deref().and_then(mean_handshake_s).or(since_start(progress.connected)),
             first_byte_s: since_start(progress.first_byte),
             longest_gap_s: progress.last.map(|_| progress.longest_gap.as_secs_f64()),
             bytes,
