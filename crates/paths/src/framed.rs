@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// A description of the fault of a record.
-pub(crate) type Fault = &'static str;
+pub type Fault = &'static str;
 
 /// A record that was read.
-pub(crate) struct Meant {
+pub struct Meant {
     /// How many bytes of its body were understood; 0 if this kind of record is not known.
     pub bytes: usize,
     /// Its kind.
@@ -23,7 +23,7 @@ pub(crate) struct Meant {
 }
 
 /// The contribution of a record to the stream of traces.
-pub(crate) enum Gave {
+pub enum Gave {
     /// Nothing that is handed over.
     Nothing,
     /// It filled the trace.
@@ -33,7 +33,7 @@ pub(crate) enum Gave {
 }
 
 /// A format of records.
-pub(crate) trait Format {
+pub trait Format {
     /// The magic number at the beginning of each record.
     const MAGIC: [u8; 2];
     /// Bytes of a record before its body.
@@ -57,9 +57,9 @@ pub(crate) trait Format {
 }
 
 /// A reader of one format, in memory that depends on the longest record alone.
-pub(crate) struct Records<R, F> {
+pub struct Records<R, F> {
     window: Window<R>,
-    pub format: F,
+    pub(crate) format: F,
     /// A list and not a map: there are few kinds, and nearly every record is of the first.
     counts: Vec<(&'static str, u64)>,
     records: BTreeMap<&'static str, u64>,
@@ -75,11 +75,14 @@ struct Extent {
     well: bool,
 }
 
-impl<R: Read, F: Format> Records<R, F> {
-    pub fn new(stream: R, format: F) -> Records<R, F> {
-        Records::at(stream, 0, format)
+impl<R: Read, F: Format + Default> Records<R, F> {
+    /// A reader of the records in `stream`, which is read in large pieces: there is no need to buffer it.
+    pub fn new(stream: R) -> Records<R, F> {
+        Records::at(stream, 0, F::default())
     }
+}
 
+impl<R: Read, F: Format> Records<R, F> {
     /// A reader of what comes from `offset` on, bytes from the start of the whole stream.
     fn at(stream: R, offset: u64, format: F) -> Records<R, F> {
         let window = Window::new(stream, offset);

@@ -11,10 +11,7 @@ pub use write::Writer;
 use crate::cursor::Cursor;
 use crate::framed::{Fault, Format, Gave, Meant, Records};
 use crate::pieces::Stateful;
-use crate::reader::{ReadTraces, Step};
 use crate::{Address, Hop, Method, Stop, Trace};
-use std::collections::BTreeMap;
-use std::io::Read;
 
 pub(crate) const MAGIC: u16 = 0xdfb0;
 const IP_PATH: u32 = 0x3000;
@@ -23,8 +20,9 @@ const HOPS_HAVE_RTT: u32 = 1;
 /// Attribute: when the object was made; of format 13, a Unix date.
 const CREATION: u32 = 2;
 
+/// The format of ARTS, which has no state.
 #[derive(Clone, Default)]
-pub(crate) struct Arts;
+pub struct Arts;
 
 impl Stateful for Arts {}
 
@@ -141,21 +139,4 @@ pub(crate) fn detect(start: &[u8]) -> bool {
 }
 
 /// A reader of ARTS from any stream, in memory that depends on the longest object alone.
-pub struct Reader<R>(Records<R, Arts>);
-
-impl<R: Read> Reader<R> {
-    /// A reader of the objects in `stream`, which is read in large pieces: there is no need to buffer it.
-    pub fn new(stream: R) -> Reader<R> {
-        Reader(Records::new(stream, Arts))
-    }
-}
-
-impl<R: Read> ReadTraces for Reader<R> {
-    fn read_into(&mut self, trace: &mut Trace) -> Step {
-        self.0.read_into(trace)
-    }
-
-    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
-        self.0.records()
-    }
-}
+pub type Reader<R> = Records<R, Arts>;
