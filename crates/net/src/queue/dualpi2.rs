@@ -319,10 +319,6 @@ impl<B: Send> QueueDiscipline<B> for DualPi2<B> {
         left
     }
 
-    fn ready_at(&self) -> Time {
-        if self.store.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -294,10 +294,6 @@ impl<B: Send> QueueDiscipline<B> for Sfq<B> {
         }
     }
 
-    fn ready_at(&self) -> Time {
-        if self.round.is_empty() { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.backlog
     }
