@@ -83,7 +83,7 @@ pub(super) struct Queue {
 
 /// A place for a queue.
 #[derive(Clone, Copy, Default, Debug)]
-struct Place {
+struct QueuePlace {
     tag: u32,
     /// The index of the queue plus one; 0 if the place was never used.
     queue: u32,
@@ -116,7 +116,7 @@ pub(super) struct Tin {
     pub(super) deficit: i64,
     /// The bytes that a flow may send a round.
     flow_quantum: u64,
-    places: Vec<Place>,
+    places: Vec<QueuePlace>,
     hosts: Vec<Host>,
     mode: FlowMode,
     perturbation: u64,
@@ -156,7 +156,7 @@ impl Tin {
     /// The queue of a packet's flow.
     pub(super) fn find(&mut self, key: &FlowKey) -> u32 {
         if self.places.is_empty() {
-            self.places = vec![Place::default(); QUEUES as usize];
+            self.places = vec![QueuePlace::default(); QUEUES as usize];
             self.hosts = vec![Host::default(); QUEUES as usize];
         }
         let (tag, hosts) = self.mode.hashes(self.perturbation, key);

@@ -53,7 +53,7 @@ impl Default for State {
 }
 
 /// A queue at the moment in which a packet of it may leave.
-struct Queue<'a, B> {
+struct Turn<'a, B> {
     state: &'a mut State,
     store: &'a mut Store<B>,
     fifo: &'a mut Fifo,
@@ -81,7 +81,7 @@ impl Control {
             state.rest();
             return None;
         };
-        let mut queue = Queue { state, store, fifo, now };
+        let mut queue = Turn { state, store, fifo, now };
         let late = self.is_late(&mut queue, &packet);
         if queue.state.dropping {
             if !late {
@@ -101,7 +101,7 @@ impl Control {
     /// Whether the delay has been above the target for more than an interval (`should_drop` in Linux). `packet` has just
     /// been taken from the queue.
     #[inline]
-    fn is_late<B>(&self, queue: &mut Queue<'_, B>, packet: &Packet<B>) -> bool {
+    fn is_late<B>(&self, queue: &mut Turn<'_, B>, packet: &Packet<B>) -> bool {
         if queue.now.since(packet.arrived) < self.target || queue.store.backlog().bytes <= self.mtu {
             queue.state.first_above = None;
             return false;
@@ -111,7 +111,7 @@ impl Control {
     }
 
     /// Takes the next packet after a drop, and whether it is late too.
-    fn next<B>(&self, queue: &mut Queue<'_, B>) -> (Option<Packet<B>>, bool) {
+    fn next<B>(&self, queue: &mut Turn<'_, B>) -> (Option<Packet<B>>, bool) {
         let packet = queue.store.pop(queue.fifo);
         let late = match &packet {
             Some(packet) => self.is_late(queue, packet),
@@ -126,7 +126,7 @@ impl Control {
     /// Drops or marks every packet that is due in the dropping state. A large queue may have several due at once.
     fn keep_dropping<B>(
         &self,
-        queue: &mut Queue<'_, B>,
+        queue: &mut Turn<'_, B>,
         mut packet: Packet<B>,
         fates: &mut Fates<'_, B>,
     ) -> Option<Packet<B>> {
@@ -152,7 +152,7 @@ impl Control {
     /// Enters the dropping state with a first drop or mark (RFC 8289 section 5.5).
     fn start_dropping<B>(
         &self,
-        queue: &mut Queue<'_, B>,
+        queue: &mut Turn<'_, B>,
         mut packet: Packet<B>,
         fates: &mut Fates<'_, B>,
     ) -> Option<Packet<B>> {

@@ -83,7 +83,7 @@ struct Slot {
 
 /// Which packet of a slot is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
+enum Taken {
     Oldest,
     Youngest,
 }
@@ -96,7 +96,7 @@ pub struct Sfq<B> {
     flows: usize,
     quantum: i64,
     /// The end of a slot that drops a packet when the queue is full.
-    victim: End,
+    victim: Taken,
     period: Option<Span>,
     /// When the hash changes next.
     change: Time,
@@ -127,7 +127,7 @@ impl<B> Sfq<B> {
             depth,
             flows: flows as usize,
             quantum: quantum(config.quantum, place.scale.mtu.into()),
-            victim: if config.headdrop { End::Oldest } else { End::Youngest },
+            victim: if config.headdrop { Taken::Oldest } else { Taken::Youngest },
             period: config.perturb.map(|span| span.max(LEAST_PERIOD)),
             change: config.perturb.map_or(Time::NEVER, |span| Time::ZERO + span.max(LEAST_PERIOD)),
             key: stream.bits(),
@@ -185,12 +185,12 @@ impl<B> Sfq<B> {
     }
 
     /// Takes a packet from a slot, which leaves the round if it is empty then.
-    fn take(&mut self, slot: u32, end: End) -> Option<Packet<B>> {
+    fn take(&mut self, slot: u32, end: Taken) -> Option<Packet<B>> {
         self.unlink(slot);
         let list = &mut self.slots[slot].packets;
         let packet = match end {
-            End::Oldest => self.store.pop(list),
-            End::Youngest => self.store.pop_last(list),
+            Taken::Oldest => self.store.pop(list),
+            Taken::Youngest => self.store.pop_last(list),
         };
         if let Some(packet) = &packet {
             self.backlog.packets -= 1;
@@ -234,7 +234,7 @@ impl<B> Sfq<B> {
         self.key = self.stream.bits();
         let mut packets = Vec::with_capacity(self.backlog.packets as usize);
         while let Some(&slot) = self.round.front() {
-            packets.extend(self.take(slot, End::Oldest));
+            packets.extend(self.take(slot, Taken::Oldest));
         }
         for packet in packets {
             match self.slot(&packet) {
@@ -257,7 +257,7 @@ impl<B: Send> QueueDiscipline<B> for Sfq<B> {
         self.perturb(now, fates);
         let Some(slot) = self.slot(&packet) else { return fates.drop(packet, DropReason::QueueFull) };
         if self.length(slot) as u64 >= self.depth {
-            if self.victim == End::Youngest {
+            if self.victim == Taken::Youngest {
                 return fates.drop(packet, DropReason::QueueFull);
             }
             // The new packet takes the place of the oldest; the slot keeps its length and its turn.
@@ -287,7 +287,7 @@ impl<B: Send> QueueDiscipline<B> for Sfq<B> {
                 self.round.rotate_left(1);
                 continue;
             }
-            let packet = self.take(turn, End::Oldest)?;
+            let packet = self.take(turn, Taken::Oldest)?;
             // A slot that is empty has been given back; the next packet gives it a new allotment.
             self.slots[turn].allot -= i64::from(packet.len);
             return Some(packet);

@@ -52,7 +52,7 @@ impl Totals {
     }
 }
 
-/// Whose connections are QUIC.
+/// The ends with QUIC connections.
 pub(super) struct OnQuic {
     pub(super) publishers: bool,
     pub(super) subscriber: bool,
