@@ -3,9 +3,10 @@
 use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
 use super::{End, Ends, Ranges, between, ends, unwrap};
 use haltere_net::{Span, Time};
+use serde::Serialize;
 
 /// The client's counts of received data, over all connections of the flow.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct ClientCounts {
     /// Packets from the server.
     pub received_packets: u64,
@@ -22,12 +23,16 @@ pub struct ClientCounts {
     /// Payload packets that came before others of lower sequence number (TCP).
     pub reordered_packets: u64,
     /// The client's first packet.
+    #[serde(skip)]
     pub start: Option<Time>,
     /// The server's SYN-ACK arrived (TCP).
+    #[serde(skip)]
     pub connected: Option<Time>,
     /// The server's first byte in order arrived.
+    #[serde(skip)]
     pub first_byte: Option<Time>,
     /// The last new payload arrived, before the client closed.
+    #[serde(skip)]
     pub completed: Option<Time>,
 }
 

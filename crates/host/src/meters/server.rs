@@ -4,10 +4,11 @@ use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
 use super::{End, Ends, Ranges, between, ends, segments, unwrap};
 use haltere_net::{Span, Time};
 use hdrhistogram::Histogram;
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// The server's counts of sent data, over all connections of the flow.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct ServerCounts {
     /// Packets sent that carried payload.
     pub sent_packets: u64,
@@ -20,12 +21,15 @@ pub struct ServerCounts {
     /// Packets with payload without an option of MPTCP.
     pub plain_packets: u64,
     /// The smallest RTT sample.
+    #[serde(skip)]
     pub min_rtt: Option<Span>,
     /// Sum of the RTT samples, ns.
+    #[serde(skip)]
     pub rtt_sum_ns: u128,
     /// Number of RTT samples.
     pub rtt_samples: u64,
     /// How they are distributed, ns with three significant digits; `None` before the first.
+    #[serde(skip)]
     rtts: Option<Histogram<u64>>,
 }
 
