@@ -222,7 +222,11 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
             return Err(ScenarioError { path: format!("{path}.{field}[{k}].path"), message });
         }
         let place = if number == first { 0 } else { number + u32::from(number < first) };
-        Ok(PathId(u8::try_from(place).unwrap_or(u8::MAX)))
+        let place = u8::try_from(place).map_err(|_| ScenarioError {
+            path: format!("{path}.{field}[{k}].path"),
+            message: format!("{number}: paths are numbered up to {}: give a smaller number", u8::MAX),
+        });
+        place.map(PathId)
     };
     let mut moves = Vec::new();
     for (k, migrate) in flow.migrate.iter().enumerate() {
