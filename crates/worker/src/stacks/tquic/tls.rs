@@ -4,6 +4,7 @@
 //! which BoringSSL leaves out of its defaults. But it takes a context that was made elsewhere, so BoringSSL is called here.
 #![allow(unsafe_code, reason = "BoringSSL is C")]
 
+use crate::protocol::Setup;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr;
