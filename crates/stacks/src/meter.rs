@@ -92,7 +92,7 @@ impl Meter {
     }
     #[inline]
     fn cells(&self) -> &Cells {
-        // `path` is in range: see `of`.
+        debug_assert!(self.path < self.shared.paths.len(), "`of` sees to it");
         &self.shared.paths[self.path]
     }
     /// `bytes` were sent.

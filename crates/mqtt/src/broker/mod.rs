@@ -367,8 +367,9 @@ impl Broker {
             && let Some(publish) = session.outbox.poll(self.now)
         {
             let id = publish.id;
-            // The broker has read the message before, so that it can be said.
-            if let Ok(Some(message)) = link.channel.publish(publish) {
+            let unsent = link.channel.publish(publish);
+            debug_assert!(unsent.is_ok(), "the broker has read the message before, so that it can be said");
+            if let Ok(Some(message)) = unsent {
                 session.outbox.abandon(id);
                 self.events.push_back(Event::Dropped { client_id: session.client_id.clone(), message });
             }
