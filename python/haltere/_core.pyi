@@ -219,6 +219,7 @@ def generate_paths(
     monitors: int,
     start: str,
     days: int,
+    *,
     ipv6: bool,
     threads: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
@@ -233,7 +234,7 @@ class PathTexts:
     def __next__(self) -> str: ...
 
 def path_links(
-    sources: Buffer, offsets: Buffer, ttls: Buffer, nodes: Buffer, rtts_us: Buffer, span: bool
+    sources: Buffer, offsets: Buffer, ttls: Buffer, nodes: Buffer, rtts_us: Buffer, *, span: bool
 ) -> tuple[dict[str, bytes], int]:
     """Return the links that traces show and how many of their delays were raised to 1 µs. Raise `ValueError`.
 
@@ -256,7 +257,7 @@ class PathNetwork:
     Raise `ValueError` that names the first link, counted from 0, that there cannot be.
     """
 
-    def __init__(self, nodes: int, a: Buffer, b: Buffer, hops: Buffer, delay_us: Buffer, by_delay: bool) -> None: ...
+    def __init__(self, nodes: int, a: Buffer, b: Buffer, hops: Buffer, delay_us: Buffer, *, by_delay: bool) -> None: ...
     def components(self) -> bytes:
         """Return the component of each node (uint32), numbered by size from 0, the largest."""
 

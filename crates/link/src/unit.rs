@@ -190,13 +190,19 @@ impl Unit {
         head[..head_len].copy_from_slice(&self.bytes[..head_len]);
         let (vnet, ip) = head[..head_len].split_at_mut(VNET);
         if let Some(cut) = self.cut {
-            let last = pieces.end == self.pieces();
+            let mut flags = !0;
+            if pieces.end < self.pieces() {
+                flags &= !TCP_FIN_PSH;
+            }
+            if pieces.start > 0 {
+                flags &= !TCP_CWR;
+            }
             if pieces.len() == 1 {
                 vnet[1] = GSO_NONE;
                 vnet[4..6].fill(0);
             }
             vnet[2..4].copy_from_slice(&(headers as u16).to_ne_bytes());
-            cut.rewrite(ip, pieces.start, payload.len(), last);
+            cut.rewrite(ip, pieces.start, payload.len(), flags);
         }
         mark(ip, ecn);
         Piece { head, head_len, payload: &self.ip()[payload] }
@@ -204,9 +210,9 @@ impl Unit {
 }
 
 impl Cut {
-    /// Makes the headers of the whole those of the packets from `first` on, with `payload` bytes: what the kernel's
+    /// Makes the headers of the whole those of the packets from `first` on, with `payload` bytes, and with those of TCP's `flags` that were set: what the kernel's
     /// `tcp_gso_segment`, `__udp_gso_segment` and `inet_gso_segment` do.
-    fn rewrite(self, ip: &mut [u8], first: u32, payload: usize, last: bool) {
+    fn rewrite(self, ip: &mut [u8], first: u32, payload: usize, flags: u8) {
         let length = self.headers + payload;
         let (addresses, protocol) = if ip[0] >> 4 == 4 {
             put16(ip, 2, length as u16);
@@ -230,12 +236,7 @@ impl Cut {
         let sequence = transport.get(4..8).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
         let sequence = sequence.wrapping_add(first.wrapping_mul(self.size as u32));
         transport[4..8].copy_from_slice(&sequence.to_be_bytes());
-        if !last {
-            transport[13] &= !TCP_FIN_PSH;
-        }
-        if first > 0 {
-            transport[13] &= !TCP_CWR;
-        }
+        transport[13] &= flags;
         put16(transport, 16, pseudo);
     }
 }

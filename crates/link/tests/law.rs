@@ -77,10 +77,10 @@ fn packet(number: usize, len: usize) -> Unit {
     Unit::read(&bytes).expect("an IP packet")
 }
 
-fn spec(config: &LinkConfig, coalesce: bool) -> EmulatorSpec {
+fn spec(config: &LinkConfig) -> EmulatorSpec {
     let down = serde_json::to_value(config).expect("JSON");
     let spec = serde_json::json!({
-        "seed": 11, "replication": 2, "coalesce": coalesce,
+        "seed": 11, "replication": 2,
         "links": [{ "name": "l", "ends": [{ "interface": "a" }, { "interface": "b" }], "down": down }],
     });
     EmulatorSpec::from_json(&spec.to_string()).expect("a specification")
@@ -154,7 +154,7 @@ proptest! {
         wakes in prop::collection::vec(prop_oneof![-1_000_000i64..0, 0i64..50_000, 0i64..3_000_000], 0..200),
         coalesce: bool,
     ) {
-        let mut engine = Engine::new(&spec(&config, coalesce));
+        let mut engine = Engine::new(&EmulatorSpec { coalesce, ..spec(&config) });
         let units = arrivals.iter().enumerate().map(|(n, &(t, len))| (t, packet(n, len))).collect();
         let mut world = Virtual { now: 0, arrivals: units, wakes: wakes.into(), pending: vec![], read: vec![], sent: vec![] };
         while engine.turn(&mut world) {}
@@ -182,7 +182,7 @@ fn the_losses_of_a_seed_are_the_simulators_even_within_a_super_packet() {
     let unit = Unit::read(&bytes).expect("a super-packet");
     assert_eq!(unit.pieces(), 40);
     for coalesce in [false, true] {
-        let mut engine = Engine::new(&spec(&config, coalesce));
+        let mut engine = Engine::new(&EmulatorSpec { coalesce, ..spec(&config) });
         let arrivals = VecDeque::from([(0, unit.clone())]);
         let mut world =
             Virtual { now: 0, arrivals, wakes: VecDeque::new(), pending: vec![], read: vec![], sent: vec![] };
@@ -199,7 +199,7 @@ fn the_losses_of_a_seed_are_the_simulators_even_within_a_super_packet() {
 #[test]
 fn packets_sent_before_the_end_count() {
     let config = LinkConfig { loss: LossModel::Uniform { p: 0.3 }, ..LinkConfig::default() };
-    let mut engine = Engine::new(&spec(&config, true));
+    let mut engine = Engine::new(&EmulatorSpec { coalesce: true, ..spec(&config) });
     // All were sent at once, and the end comes after one round, which reads but a part of them.
     let arrivals = (0..100).map(|n| (0, packet(n, 100))).collect();
     let mut world = Virtual { now: 0, arrivals, wakes: VecDeque::new(), pending: vec![], read: vec![], sent: vec![] };

@@ -25,6 +25,13 @@ pub enum Streams {
     Message,
 }
 
+/// Whether a stream goes on after what is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    GoOn,
+    Finish,
+}
+
 /// A stream of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Lane {
@@ -175,7 +182,7 @@ impl Channel {
             self.open.remove(&lane.number);
         }
         if !lane.ours && lane != self.control {
-            self.write(lane, Vec::new(), true);
+            self.write(lane, Vec::new(), Then::Finish);
         }
     }
 
@@ -192,7 +199,7 @@ impl Channel {
     /// Finishes the streams of topics: the peer finishes them once it has read them. Streams of messages finish by themselves.
     pub fn finish_streams(&mut self) {
         for number in std::mem::take(&mut self.lanes).into_values() {
-            self.write(Lane { ours: true, number }, Vec::new(), true);
+            self.write(Lane { ours: true, number }, Vec::new(), Then::Finish);
         }
     }
 
@@ -249,8 +256,8 @@ impl Channel {
             Packet::Ack(Step::Pubrel, ..) => true,
             _ => false,
         };
-        let finish = self.streams == Streams::Message && lane.ours && lane != self.control && last;
-        self.write(lane, bytes, finish);
+        let last = last && self.streams == Streams::Message && lane.ours && lane != self.control;
+        self.write(lane, bytes, if last { Then::Finish } else { Then::GoOn });
         Ok(true)
     }
 
@@ -304,7 +311,8 @@ impl Channel {
         Ok(Some(Message { topic: name, ..publish.message }))
     }
 
-    fn write(&mut self, on: Lane, more: Vec<u8>, last: bool) {
+    fn write(&mut self, on: Lane, more: Vec<u8>, then: Then) {
+        let last = then == Then::Finish;
         if self.closed {
             return;
         }

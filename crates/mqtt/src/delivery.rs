@@ -68,8 +68,14 @@ impl Item {
         said.some()
     }
 
-    fn publish(&self, id: Option<PacketId>, dup: bool, now: Time) -> Publish {
-        Publish { dup, id, message: self.message.clone(), alias: None, properties: self.properties(now) }
+    fn publish(&self, id: PacketId, now: Time) -> Publish {
+        Publish {
+            dup: false,
+            id: Some(id),
+            message: self.message.clone(),
+            alias: None,
+            properties: self.properties(now),
+        }
     }
 }
 
@@ -149,7 +155,7 @@ impl Outbox {
         }
         let id = self.take_id()?;
         let item = self.waiting.pop_front()?;
-        let publish = item.publish(Some(id), false, now);
+        let publish = item.publish(id, now);
         push_lean(&mut self.flight, Flight { id, item: Some(item), fresh: true });
         Some(publish)
     }
@@ -222,7 +228,7 @@ impl Outbox {
         let stale = self.flight.iter_mut().filter_map(|f| (!std::mem::replace(&mut f.fresh, true)).then_some(f));
         let again = stale.map(|f| match &f.item {
             // [MQTT-3.3.1-1]; what was sent does not expire [MQTT-4.3.3-7].
-            Some(item) => Packet::Publish(item.publish(Some(f.id), true, now)),
+            Some(item) => Packet::Publish(Publish { dup: true, ..item.publish(f.id, now) }),
             None => Packet::Ack(Step::Pubrel, f.id, reason::SUCCESS),
         });
         again.collect()

@@ -53,6 +53,13 @@ impl<T> Default for Tree<T> {
     }
 }
 
+/// Whether wildcards match a level.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wildcards {
+    Matched,
+    Ignored,
+}
+
 impl<T: PartialEq + Copy> Tree<T> {
     /// Adds a subscription. One that is there already stays as it is.
     pub fn insert(&mut self, filter: &str, subscription: T) {
@@ -90,10 +97,13 @@ impl<T: PartialEq + Copy> Tree<T> {
     /// found several times.
     pub fn matching(&self, name: &str, mut found: impl FnMut(T)) {
         let levels: Vec<&str> = name.split('/').collect();
-        Self::find(&self.root, &levels, !name.starts_with('$'), &mut found);
+        // [MQTT-4.7.2-1]
+        let first = if name.starts_with('$') { Wildcards::Ignored } else { Wildcards::Matched };
+        Self::find(&self.root, &levels, first, &mut found);
     }
 
-    fn find(node: &Node<T>, levels: &[&str], wild: bool, found: &mut impl FnMut(T)) {
+    fn find(node: &Node<T>, levels: &[&str], wildcards: Wildcards, found: &mut impl FnMut(T)) {
+        let wild = wildcards == Wildcards::Matched;
         if wild && let Some(all) = node.levels.get("#") {
             // It matches the level above, too.
             all.here.iter().for_each(|s| found(*s));
@@ -103,10 +113,10 @@ impl<T: PartialEq + Copy> Tree<T> {
             return;
         };
         if wild && let Some(one) = node.levels.get("+") {
-            Self::find(one, rest, true, found);
+            Self::find(one, rest, Wildcards::Matched, found);
         }
         if let Some(next) = node.levels.get(*level) {
-            Self::find(next, rest, true, found);
+            Self::find(next, rest, Wildcards::Matched, found);
         }
     }
 }

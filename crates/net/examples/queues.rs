@@ -20,8 +20,15 @@ type Body = [u64; 8];
 const PACKETS: u64 = 200_000;
 const LIMIT: Limit = Limit::Packets(100);
 
+/// How a link's drop-tail queue works: as a discipline that serves packets, or computed ahead of time.
+#[derive(Clone, Copy)]
+enum Queue {
+    Served,
+    Computed,
+}
+
 /// A link at 97 % of its rate, with bursts that fill the queue and empty it again.
-fn link(served: bool) -> Link<Body> {
+fn link(queue: Queue) -> Link<Body> {
     let config = LinkConfig {
         rate: Some(Rate::from_bps(100_000_000)),
         delay: Span::from_millis(10),
@@ -29,16 +36,15 @@ fn link(served: bool) -> Link<Body> {
         ..LinkConfig::default()
     };
     let streams = Streams::new(1, 0);
-    if served {
-        Link::with_discipline(&config, "l", &streams, Box::new(DropTail::new(LIMIT, None)))
-    } else {
-        Link::new(&config, "l", &streams)
+    match queue {
+        Queue::Served => Link::with_discipline(&config, "l", &streams, Box::new(DropTail::new(LIMIT, None))),
+        Queue::Computed => Link::new(&config, "l", &streams),
     }
 }
 
 /// Drives the link as a simulator does: offers at their times, polls when the link asks for it.
-fn drive(served: bool) -> u64 {
-    let mut link = link(served);
+fn drive(queue: Queue) -> u64 {
+    let mut link = link(queue);
     let mut random = Streams::new(2, 0).named("offers");
     let mut cx = Cx::new(Time::ZERO, ComponentId(0));
     let (mut offered, mut next, mut sum) = (0, Time::ZERO, 0);
@@ -177,8 +183,8 @@ fn operations(names: &[&str]) -> Result<(), String> {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["once", "cut"] => println!("{}", drive(false)),
-        ["once", "served"] => println!("{}", drive(true)),
+        ["once", "cut"] => println!("{}", drive(Queue::Computed)),
+        ["once", "served"] => println!("{}", drive(Queue::Served)),
         ["operations", ref names @ ..] => {
             if let Err(wrong) = operations(names) {
                 eprintln!("{wrong}");
@@ -191,12 +197,14 @@ fn main() -> ExitCode {
                 eprintln!("usage: queues [PAIRS] | queues once cut|served | queues operations [DISCIPLINE...]");
                 return ExitCode::from(2);
             };
-            if drive(false) != drive(true) {
+            if drive(Queue::Computed) != drive(Queue::Served) {
                 eprintln!("the two ways do not deliver the same packets at the same times");
                 return ExitCode::FAILURE;
             }
-            let mut ratios: Vec<f64> =
-                (0..pairs).map(|_| (timed(|| drive(false)), timed(|| drive(true)))).map(|(a, b)| b / a).collect();
+            let mut ratios: Vec<f64> = (0..pairs)
+                .map(|_| (timed(|| drive(Queue::Computed)), timed(|| drive(Queue::Served))))
+                .map(|(a, b)| b / a)
+                .collect();
             ratios.sort_by(f64::total_cmp);
             let at = |share: f64| ratios[((pairs - 1) as f64 * share).round() as usize];
             println!(

@@ -7,29 +7,26 @@
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// The subject of a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Of {
-    /// A run.
-    Run,
-    /// A flow.
-    Flow,
-    /// One direction of a link.
-    Link,
-    /// A cell of IEEE 802.11.
-    Cell,
-    /// A probe.
-    Probe,
-    /// A request of a probe.
-    Request,
-    /// A load.
-    Load,
-}
-
-impl Of {
-    /// Everything that has rows.
-    pub const ALL: [Of; 7] = [Of::Run, Of::Flow, Of::Link, Of::Cell, Of::Probe, Of::Request, Of::Load];
+crate::named! {
+    /// The subject of a row.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Of {
+        /// A run.
+        Run,
+        /// A flow.
+        Flow,
+        /// One direction of a link.
+        Link,
+        /// A cell of IEEE 802.11.
+        Cell,
+        /// A probe.
+        Probe,
+        /// A request of a probe.
+        Request,
+        /// A load.
+        Load,
+    }
 }
 
 /// The type of a value.

@@ -9,65 +9,37 @@ use crate::time::Time;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ComponentId(pub u32);
 
-/// The quantities whose changes a component may report. Every kind of trace column is declared here and nowhere else.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Metric {
-    /// Congestion window, bytes.
-    Cwnd,
-    /// Slow-start threshold, bytes; `u64::MAX` if it is not set.
-    Ssthresh,
-    /// Bytes sent that are neither acknowledged nor declared lost.
-    BytesInFlight,
-    /// The latest RTT sample, ns.
-    Rtt,
-    /// The latest delivery-rate sample, bit/s.
-    DeliveryRate,
-    /// Pacing rate, bit/s.
-    PacingRate,
-    /// Bytes that a receiver holds behind missing ones. While there are any, the application waits (head-of-line blocking).
-    Held,
-    /// Bytes waiting in a queue, without the packet being sent.
-    Queue,
-    /// Bytes waiting in the queue discipline of a network interface with a ring.
-    Qdisc,
-    /// Packets waiting there.
-    QdiscPackets,
-    /// Packets in the ring of a network interface, with the one being sent.
-    RingPackets,
+crate::named! {
+    /// The quantities whose changes a component may report. Every kind of trace column is declared here and nowhere
+    /// else, in the order in which figures show them.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+    pub enum Metric {
+        /// Congestion window, bytes.
+        Cwnd = "cwnd",
+        /// Slow-start threshold, bytes; `u64::MAX` if it is not set.
+        Ssthresh = "ssthresh",
+        /// Bytes sent that are neither acknowledged nor declared lost.
+        BytesInFlight = "bytes_in_flight",
+        /// The latest RTT sample, ns.
+        Rtt = "rtt",
+        /// The latest delivery-rate sample, bit/s.
+        DeliveryRate = "delivery_rate",
+        /// Pacing rate, bit/s.
+        PacingRate = "pacing_rate",
+        /// Bytes that a receiver holds behind missing ones. While there are any, the application waits (head-of-line blocking).
+        Held = "held",
+        /// Bytes waiting in a queue, without the packet being sent.
+        Queue = "queue",
+        /// Bytes waiting in the queue discipline of a network interface with a ring.
+        Qdisc = "qdisc",
+        /// Packets waiting there.
+        QdiscPackets = "qdisc_packets",
+        /// Packets in the ring of a network interface, with the one being sent.
+        RingPackets = "ring_packets",
+    }
 }
 
 impl Metric {
-    /// All metrics, in the order in which figures show them.
-    pub const ALL: [Metric; 11] = [
-        Metric::Cwnd,
-        Metric::Ssthresh,
-        Metric::BytesInFlight,
-        Metric::Rtt,
-        Metric::DeliveryRate,
-        Metric::PacingRate,
-        Metric::Held,
-        Metric::Queue,
-        Metric::Qdisc,
-        Metric::QdiscPackets,
-        Metric::RingPackets,
-    ];
-
-    /// The column's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Metric::Cwnd => "cwnd",
-            Metric::Ssthresh => "ssthresh",
-            Metric::BytesInFlight => "bytes_in_flight",
-            Metric::Rtt => "rtt",
-            Metric::DeliveryRate => "delivery_rate",
-            Metric::PacingRate => "pacing_rate",
-            Metric::Held => "held",
-            Metric::Queue => "queue",
-            Metric::Qdisc => "qdisc",
-            Metric::QdiscPackets => "qdisc_packets",
-            Metric::RingPackets => "ring_packets",
-        }
-    }
     /// The column's unit in tables.
     pub const fn unit(self) -> &'static str {
         match self {

@@ -17,6 +17,7 @@ pub mod interface;
 pub mod link;
 pub mod loss;
 pub mod medium;
+mod named;
 pub mod occupancy;
 pub mod packet;
 pub mod queue;

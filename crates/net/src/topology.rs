@@ -24,22 +24,14 @@ pub struct Edge {
     pub config: LinkConfig,
 }
 
-/// The two directions of a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// From the link's first node to its second: the data direction of a download.
-    Down,
-    /// The opposite direction.
-    Up,
-}
-
-impl Direction {
-    /// `down` or `up`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Direction::Down => "down",
-            Direction::Up => "up",
-        }
+crate::named! {
+    /// The two directions of a link.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Direction {
+        /// From the link's first node to its second: the data direction of a download.
+        Down = "down",
+        /// The opposite direction.
+        Up = "up",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The class of a trace. The study of the evolution of end-to-end paths drops a trace as *inconsistent* when its
 //! destination did not answer, when it has more than 30 hops, or when it contains a loop.
 
-use crate::{Address, Trace};
+use crate::{Address, Hop, Trace};
 
 /// Longest path that counts as consistent, hops.
 pub const MAX_HOPS: u8 = 30;
@@ -31,20 +31,22 @@ pub struct Marks {
     pub repeated: bool,
 }
 
-/// The class in which a trace is counted: the first that holds, in this order. Each trace is in one class, so that the classes
-/// add up to the traces read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// A loop by the study's definition, which only [`Marks::repeated`] makes; else it would be clean.
-    Repeat,
-    /// Another loop.
-    Loop,
-    /// Over [`MAX_HOPS`] hops.
-    TooLong,
-    /// The destination did not answer.
-    Incomplete,
-    /// None of these: kept by the cleaning.
-    Clean,
+haltere_net::named! {
+    /// The class in which a trace is counted: the first that holds, in this order. Each trace is in one class, so that the classes
+    /// add up to the traces read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Class {
+        /// A loop by the study's definition, which only [`Marks::repeated`] makes; else it would be clean.
+        Repeat = "repeat",
+        /// Another loop.
+        Loop = "loop",
+        /// Over [`MAX_HOPS`] hops.
+        TooLong = "toolong",
+        /// The destination did not answer.
+        Incomplete = "incomplete",
+        /// None of these: kept by the cleaning.
+        Clean = "clean",
+    }
 }
 
 impl Marks {
@@ -98,7 +100,7 @@ pub fn classify(trace: &Trace) -> Marks {
     if trace.hops.len() <= FEW {
         for (at, hop) in trace.path().enumerate() {
             for earlier in trace.path().take(at) {
-                marks.pair(earlier.ttl, hop.ttl, earlier.address == hop.address);
+                marks.pair(earlier, hop);
             }
         }
     } else {
@@ -133,13 +135,13 @@ fn only_repeats(trace: &Trace) -> bool {
 
 impl Marks {
     #[inline]
-    fn pair(&mut self, a: u8, b: u8, same_address: bool) {
-        match (same_address, a.abs_diff(b)) {
-            (false, distance) => self.multi |= distance == 0,
-            (true, distance) => {
-                self.adjacent |= distance == 1;
-                self.looped |= distance > 1;
-            }
+    fn pair(&mut self, a: &Hop, b: &Hop) {
+        let distance = a.ttl.abs_diff(b.ttl);
+        if a.address == b.address {
+            self.adjacent |= distance == 1;
+            self.looped |= distance > 1;
+        } else {
+            self.multi |= distance == 0;
         }
     }
 }
@@ -169,7 +171,7 @@ fn has_gap(trace: &Trace, length: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Hop, Stop};
+    use crate::Stop;
 
     /// A trace whose hops answer with these addresses, `.` for silence; the destination is the last one.
     fn trace(path: &str) -> Trace {

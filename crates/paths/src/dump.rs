@@ -4,7 +4,7 @@
 //! without options.
 
 use crate::json::microseconds;
-use crate::pieces::{Bytes, Cut, Cutting, Resume};
+use crate::pieces::{Bytes, Cut, Cutting, Resume, Seen};
 use crate::reader::{Damage, ReadTraces, Step, end, until_some};
 use crate::text::{Lines, Row, beginnings};
 use crate::{Address, Hop, Stop, Trace};
@@ -290,9 +290,10 @@ pub(crate) struct Cutter(Layout);
 impl Cut for Cutter {
     type State = Layout;
 
-    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
+    fn cut(&mut self, seen: Seen<'_>) -> Option<Cutting> {
+        let bytes = seen.bytes;
         let behind = || beginnings(bytes, Self::WANTED).next().map(|bytes| Cutting { bytes, sound: true });
-        let cut = Self::rest(bytes, end).or_else(behind)?;
+        let cut = Self::rest(seen).or_else(behind)?;
         for line in bytes[..cut.bytes].split(|&b| b == b'\n').filter(|line| line.starts_with(b"#")) {
             self.0.comment(String::from_utf8_lossy(line).trim_end_matches('\r'));
         }

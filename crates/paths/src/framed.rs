@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 /// A description of the fault of a record.
-pub(crate) type Fault = &'static str;
+pub type Fault = &'static str;
 
 /// A record that was read.
-pub(crate) struct Meant {
+pub struct Meant {
     /// How many bytes of its body were understood; 0 if this kind of record is not known.
     pub bytes: usize,
     /// Its kind.
@@ -23,7 +23,7 @@ pub(crate) struct Meant {
 }
 
 /// The contribution of a record to the stream of traces.
-pub(crate) enum Gave {
+pub enum Gave {
     /// Nothing that is handed over.
     Nothing,
     /// It filled the trace.
@@ -33,7 +33,7 @@ pub(crate) enum Gave {
 }
 
 /// A format of records.
-pub(crate) trait Format {
+pub trait Format {
     /// The magic number at the beginning of each record.
     const MAGIC: [u8; 2];
     /// Bytes of a record before its body.
@@ -57,20 +57,32 @@ pub(crate) trait Format {
 }
 
 /// A reader of one format, in memory that depends on the longest record alone.
-pub(crate) struct Records<R, F> {
+pub struct Records<R, F> {
     window: Window<R>,
-    pub format: F,
+    pub(crate) format: F,
     /// A list and not a map: there are few kinds, and nearly every record is of the first.
     counts: Vec<(&'static str, u64)>,
     records: BTreeMap<&'static str, u64>,
     ended: bool,
 }
 
-impl<R: Read, F: Format> Records<R, F> {
-    pub fn new(stream: R, format: F) -> Records<R, F> {
-        Records::at(stream, 0, format)
-    }
+/// How far a record goes by its header.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// The length of its body, bytes.
+    body: usize,
+    /// Whether another record begins behind it, or the stream ends.
+    well: bool,
+}
 
+impl<R: Read, F: Format + Default> Records<R, F> {
+    /// A reader of the records in `stream`, which is read in large pieces: there is no need to buffer it.
+    pub fn new(stream: R) -> Records<R, F> {
+        Records::at(stream, 0, F::default())
+    }
+}
+
+impl<R: Read, F: Format> Records<R, F> {
     /// A reader of what comes from `offset` on, bytes from the start of the whole stream.
     fn at(stream: R, offset: u64, format: F) -> Records<R, F> {
         let window = Window::new(stream, offset);
@@ -107,12 +119,12 @@ impl<R: Read, F: Format> Records<R, F> {
             let what = format!("the file ends in a record of {body} bytes, of which {there} are there");
             return Some(self.lost(F::HEADER, what));
         }
-        let well = self.followed_well(0, body);
+        let extent = Extent { body, well: self.followed_well(0, body) };
         let record = &self.window.bytes()[..F::HEADER + body];
         match self.format.record(&record[..F::HEADER], &record[F::HEADER..], trace) {
-            Ok(meant) => self.meant(body, well, meant),
+            Ok(meant) => self.meant(extent, meant),
             // A wrong length may reach, by chance, to the end of a later record.
-            Err(what) if well && !self.begins_inside(body) => {
+            Err(what) if extent.well && !self.begins_inside(body) => {
                 let skipped = F::HEADER + body;
                 let damage = Damage { offset: self.window.offset(), skipped: skipped as u64, what: what.into() };
                 self.format.lost();
@@ -123,7 +135,7 @@ impl<R: Read, F: Format> Records<R, F> {
         }
     }
 
-    fn meant(&mut self, body: usize, well: bool, meant: Meant) -> Option<Step> {
+    fn meant(&mut self, Extent { body, well }: Extent, meant: Meant) -> Option<Step> {
         // A length that is too long swallows what follows; a record that was cut goes over into another.
         let rest = &self.window.bytes()[F::HEADER + meant.bytes..F::HEADER + body];
         let swallowed = meant.bytes > 0 && rest.starts_with(&F::MAGIC);

@@ -11,36 +11,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The format of a file of traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Nothing at all.
-    Empty,
-    /// scamper's warts.
-    Warts,
-    /// skitter's ARTS.
-    Arts,
-    /// JSON: RIPE Atlas, scamper, mtr.
-    Json,
-    /// The text of `sc_analysis_dump`.
-    Dump,
-    /// The text of traceroute and mtr.
-    Text,
+haltere_net::named! {
+    /// The format of a file of traces.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Format {
+        /// Nothing at all.
+        Empty = "empty",
+        /// scamper's warts.
+        Warts = "warts",
+        /// skitter's ARTS.
+        Arts = "arts",
+        /// JSON: RIPE Atlas, scamper, mtr.
+        Json = "json",
+        /// The text of `sc_analysis_dump`.
+        Dump = "dump",
+        /// The text of traceroute and mtr.
+        Text = "text",
+    }
 }
 
 impl Format {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Empty => "empty",
-            Format::Warts => "warts",
-            Format::Arts => "arts",
-            Format::Json => "json",
-            Format::Dump => "dump",
-            Format::Text => "text",
-        }
-    }
-
     fn detect(start: &[u8]) -> Option<Format> {
         // A byte order mark says nothing.
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);

@@ -21,7 +21,11 @@ impl Display for Shown<'_> {
         if trace.time_us() != 0 {
             write!(f, ", {}", Utc(trace.time_us()))?;
         }
-        writeln!(f, ", {}, {}: {}", trace.method.name(), trace.stop.name(), word(classify(trace).class()))?;
+        let class = match classify(trace).class() {
+            Class::TooLong => "too long",
+            class => class.name(),
+        };
+        writeln!(f, ", {}, {}: {class}", trace.method.name(), trace.stop.name())?;
         let mut order: Vec<usize> = (0..trace.hops.len()).collect();
         order.sort_by_key(|&i| trace.hops[i].ttl);
         let mut silent_from = trace.first_ttl.max(1);
@@ -63,17 +67,6 @@ impl Display for Multipath {
             }
         }
         Ok(())
-    }
-}
-
-/// The word for a class.
-pub fn word(class: Class) -> &'static str {
-    match class {
-        Class::Clean => "clean",
-        Class::Incomplete => "incomplete",
-        Class::TooLong => "too long",
-        Class::Loop => "loop",
-        Class::Repeat => "repeat",
     }
 }
 

@@ -32,43 +32,51 @@ pub enum Stop {
     Other(u8),
 }
 
-impl Stop {
-    const KNOWN: [(Stop, &'static str); 10] = [
-        (Stop::None, "NONE"),
-        (Stop::Completed, "COMPLETED"),
-        (Stop::Unreach, "UNREACH"),
-        (Stop::Icmp, "ICMP"),
-        (Stop::Loop, "LOOP"),
-        (Stop::GapLimit, "GAPLIMIT"),
-        (Stop::Error, "ERROR"),
-        (Stop::HopLimit, "HOPLIMIT"),
-        (Stop::GlobalStopSet, "GSS"),
-        (Stop::Halted, "HALTED"),
-    ];
+/// Declares scamper's numbers, which count from 0, and words of a type's values, and the word for a number without one.
+macro_rules! scamper {
+    ($Of:ident, $other:literal: $($value:ident = $word:literal,)*) => {
+        impl $Of {
+            const KNOWN: &[($Of, &'static str)] = &[$(($Of::$value, $word)),*];
 
-    /// The reason with this number in warts.
-    #[inline]
-    pub fn from_number(number: u8) -> Stop {
-        Stop::KNOWN.get(usize::from(number)).map_or(Stop::Other(number), |&(stop, _)| stop)
-    }
+            /// The value with this number in warts.
+            #[inline]
+            pub fn from_number(number: u8) -> $Of {
+                $Of::KNOWN.get(usize::from(number)).map_or($Of::Other(number), |&(value, _)| value)
+            }
 
-    /// Its number in warts.
-    pub fn number(self) -> u8 {
-        match self {
-            Stop::Other(number) => number,
-            known => Stop::KNOWN.iter().position(|&(stop, _)| stop == known).map_or(0, |n| n as u8),
+            /// Its number in warts.
+            pub fn number(self) -> u8 {
+                match self {
+                    $Of::Other(number) => number,
+                    known => $Of::KNOWN.iter().position(|&(value, _)| value == known).map_or(0, |n| n as u8),
+                }
+            }
+
+            #[doc = concat!("scamper's word for it; `", $other, "` for a number without one.")]
+            pub fn name(self) -> &'static str {
+                $Of::KNOWN.iter().find(|&&(value, _)| value == self).map_or($other, |&(_, word)| word)
+            }
+
+            /// The value of this word in scamper's JSON.
+            pub fn named(word: &str) -> Option<$Of> {
+                $Of::KNOWN.iter().find(|&&(_, known)| known == word).map(|&(value, _)| value)
+            }
         }
-    }
+    };
+}
 
-    /// scamper's word for it; `OTHER` for a number without one.
-    pub fn name(self) -> &'static str {
-        Stop::KNOWN.iter().find(|&&(stop, _)| stop == self).map_or("OTHER", |&(_, name)| name)
-    }
-
-    /// The reason with this name in scamper's JSON.
-    pub fn named(name: &str) -> Option<Stop> {
-        Stop::KNOWN.iter().find(|&&(_, known)| known == name).map(|&(stop, _)| stop)
-    }
+scamper! {
+    Stop, "OTHER":
+    None = "NONE",
+    Completed = "COMPLETED",
+    Unreach = "UNREACH",
+    Icmp = "ICMP",
+    Loop = "LOOP",
+    GapLimit = "GAPLIMIT",
+    Error = "ERROR",
+    HopLimit = "HOPLIMIT",
+    GlobalStopSet = "GSS",
+    Halted = "HALTED",
 }
 
 /// How the path was probed; the words and numbers are scamper's.
@@ -93,40 +101,15 @@ pub enum Method {
     Other(u8),
 }
 
-impl Method {
-    const KNOWN: [(Method, &'static str); 7] = [
-        (Method::Unknown, "unknown"),
-        (Method::IcmpEcho, "icmp-echo"),
-        (Method::Udp, "udp"),
-        (Method::Tcp, "tcp"),
-        (Method::IcmpEchoParis, "icmp-echo-paris"),
-        (Method::UdpParis, "udp-paris"),
-        (Method::TcpAck, "tcp-ack"),
-    ];
-
-    /// The method with this number in warts.
-    #[inline]
-    pub fn from_number(number: u8) -> Method {
-        Method::KNOWN.get(usize::from(number)).map_or(Method::Other(number), |&(method, _)| method)
-    }
-
-    /// Its number in warts.
-    pub fn number(self) -> u8 {
-        match self {
-            Method::Other(number) => number,
-            known => Method::KNOWN.iter().position(|&(method, _)| method == known).map_or(0, |n| n as u8),
-        }
-    }
-
-    /// scamper's word for it.
-    pub fn name(self) -> &'static str {
-        Method::KNOWN.iter().find(|&&(method, _)| method == self).map_or("other", |&(_, name)| name)
-    }
-
-    /// The method with this name in scamper's JSON.
-    pub fn named(name: &str) -> Option<Method> {
-        Method::KNOWN.iter().find(|&&(_, known)| known == name).map(|&(method, _)| method)
-    }
+scamper! {
+    Method, "other":
+    Unknown = "unknown",
+    IcmpEcho = "icmp-echo",
+    Udp = "udp",
+    Tcp = "tcp",
+    IcmpEchoParis = "icmp-echo-paris",
+    UdpParis = "udp-paris",
+    TcpAck = "tcp-ack",
 }
 
 /// One answer to one probe. A hop that kept silent has none.

@@ -4,30 +4,22 @@ use crate::ahead::Ahead;
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
 
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// Not compressed.
-    None,
-    /// gzip (RFC 1952).
-    Gzip,
-    /// bzip2.
-    Bzip2,
-    /// Zstandard (RFC 8878).
-    Zstd,
+haltere_net::named! {
+    /// How a file is compressed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Compression {
+        /// Not compressed.
+        None = "none",
+        /// gzip (RFC 1952).
+        Gzip = "gzip",
+        /// bzip2.
+        Bzip2 = "bzip2",
+        /// Zstandard (RFC 8878).
+        Zstd = "zstd",
+    }
 }
 
 impl Compression {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Compression::None => "none",
-            Compression::Gzip => "gzip",
-            Compression::Bzip2 => "bzip2",
-            Compression::Zstd => "zstd",
-        }
-    }
-
     /// The compression that the first bytes of a file show.
     pub(crate) fn detect(start: &[u8]) -> Compression {
         match start {

@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// `CLOCK_MONOTONIC`, so that times can be compared with packet captures of the same machine.
 pub fn now() -> Time {
     let t = clock_gettime(ClockId::Monotonic);
-    // The clock counts from boot: it is never negative.
+    debug_assert!(t.tv_sec >= 0 && t.tv_nsec >= 0, "the clock counts from boot");
     Time::from_nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 

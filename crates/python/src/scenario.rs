@@ -94,7 +94,7 @@ impl Scenario {
     /// Runs it and returns its result and every change of every metric; writes qlog files and captures of links (all if none is
     /// named) into the folders that are given. `shadows` are congestion controls in the shadow of each flow's.
     #[pyo3(signature = (seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new()))]
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn trace(
         &self,
         py: Python<'_>,

@@ -89,6 +89,7 @@ impl Capture {
 
     /// The packets of those who began a conversation, and the others.
     pub fn split(&self) -> (Capture, Capture) {
+        debug_assert_eq!(self.flow.len(), self.at_ns.len(), "each packet has a conversation");
         let mut parts = [Capture::default(), Capture::default()];
         let mut back = vec![false; self.at_ns.len()];
         for &number in &self.back {

@@ -37,16 +37,16 @@ struct Line {
 
 /// A direction of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct StreamHalf {
     connection: ConnectionId,
     stream: StreamId,
     by_server: bool,
 }
 
-impl Place {
+impl StreamHalf {
     /// The direction of a stream in which this end writes.
-    pub fn from(connection: ConnectionId, stream: StreamId, writer: Role) -> Place {
-        Place { connection, stream, by_server: writer == Role::Server }
+    pub fn from(connection: ConnectionId, stream: StreamId, writer: Role) -> StreamHalf {
+        StreamHalf { connection, stream, by_server: writer == Role::Server }
     }
 }
 
@@ -56,7 +56,7 @@ pub struct Contents(Arc<Mutex<Book>>);
 
 #[derive(Default, Debug)]
 struct Book {
-    lines: BTreeMap<Place, Line>,
+    lines: BTreeMap<StreamHalf, Line>,
     /// Connections that one end has left: which end. What is written to it is not kept.
     left: BTreeMap<ConnectionId, Role>,
 }
@@ -66,7 +66,7 @@ impl Contents {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn put(&self, place: Place, part: Part) {
+    fn put(&self, place: StreamHalf, part: Part) {
         self.with(|book| {
             let reader = if place.by_server { Role::Client } else { Role::Server };
             if book.left.get(&place.connection) != Some(&reader) {
@@ -76,18 +76,18 @@ impl Contents {
     }
 
     /// Plain bytes were written.
-    pub fn write(&self, place: Place, bytes: Vec<u8>) {
+    pub fn write(&self, place: StreamHalf, bytes: Vec<u8>) {
         let size = bytes.len() as u64;
         self.put(place, Part { size, content: Content::Data(bytes), sealed: false });
     }
 
     /// A sealed part was written. It takes `size` bytes on the stream.
-    pub fn write_sealed(&self, place: Place, size: u64, content: Content) {
+    pub fn write_sealed(&self, place: StreamHalf, size: u64, content: Content) {
         self.put(place, Part { size, content, sealed: true });
     }
 
     /// So many more bytes have arrived. Returns what can be read of all that have.
-    pub fn arrive(&self, place: Place, bytes: u64) -> Vec<Content> {
+    pub fn arrive(&self, place: StreamHalf, bytes: u64) -> Vec<Content> {
         self.with(|book| {
             let Some(line) = book.lines.get_mut(&place) else { return Vec::new() };
             line.arrived += bytes;
@@ -118,9 +118,9 @@ impl Contents {
     /// An end has left a connection: what it has not read is forgotten, and what is written to it is not kept.
     pub fn forget(&self, connection: ConnectionId, reader: Role) {
         self.with(|book| {
-            let first = Place { connection, stream: StreamId(0), by_server: false };
+            let first = StreamHalf { connection, stream: StreamId(0), by_server: false };
             let all = book.lines.range(first..).map(|(place, _)| *place).take_while(|p| p.connection == connection);
-            let unread: Vec<Place> = all.filter(|p| p.by_server == (reader == Role::Client)).collect();
+            let unread: Vec<StreamHalf> = all.filter(|p| p.by_server == (reader == Role::Client)).collect();
             unread.iter().for_each(|place| drop(book.lines.remove(place)));
             match book.left.get(&connection) {
                 Some(other) if *other != reader => drop(book.left.remove(&connection)),
@@ -134,7 +134,7 @@ impl Contents {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { connection: ConnectionId(3), stream: StreamId(0), by_server: false };
+    const PLACE: StreamHalf = StreamHalf { connection: ConnectionId(3), stream: StreamId(0), by_server: false };
 
     #[test]
     fn plain_bytes_are_read_as_they_arrive() {
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn an_end_that_leaves_forgets_what_it_has_not_read_and_nothing_else() {
         let contents = Contents::default();
-        let others = [Place { by_server: true, ..PLACE }, Place { connection: ConnectionId(4), ..PLACE }];
+        let others = [StreamHalf { by_server: true, ..PLACE }, StreamHalf { connection: ConnectionId(4), ..PLACE }];
         contents.write(PLACE, vec![1]);
         others.iter().for_each(|place| contents.write(*place, vec![2]));
         contents.forget(ConnectionId(3), Role::Server);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn nothing_is_left_once_both_ends_have_left() {
         let contents = Contents::default();
-        let back = Place { by_server: true, ..PLACE };
+        let back = StreamHalf { by_server: true, ..PLACE };
         contents.forget(ConnectionId(3), Role::Server);
         // The client does not know yet.
         contents.write(PLACE, vec![1]);

@@ -7,31 +7,15 @@ use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
 
-/// How closely a run in virtual time follows deployed software.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Fidelity {
-    /// Our own transports.
-    #[default]
-    Model,
-    /// QUIC runs on production stacks. Everything without a stack, above all TCP, runs in the model.
-    Stack,
-}
-
-impl Fidelity {
-    /// All fidelities.
-    pub const ALL: [Fidelity; 2] = [Fidelity::Model, Fidelity::Stack];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Fidelity::Model => "model",
-            Fidelity::Stack => "stack",
-        }
-    }
-
-    /// The fidelity called `name`, if the simulator has it.
-    pub fn named(name: &str) -> Option<Fidelity> {
-        Fidelity::ALL.into_iter().find(|f| f.name() == name)
+haltere_net::named! {
+    /// How closely a run in virtual time follows deployed software.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub enum Fidelity {
+        /// Our own transports.
+        #[default]
+        Model = "model",
+        /// QUIC runs on production stacks. Everything without a stack, above all TCP, runs in the model.
+        Stack = "stack",
     }
 }
 

@@ -40,9 +40,10 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// Bytes of a request with a header of this size. The first request on a connection carries the client's settings
-    /// too.
-    pub fn request(self, header: Option<u64>, first: bool) -> u64 {
+    /// Bytes of a request with a header of this size. The first request on a connection, on which none has `begun`, carries
+    /// the client's settings too.
+    pub fn request(self, header: Option<u64>, begun: &mut bool) -> u64 {
+        let first = !std::mem::replace(begun, true);
         let more = |all: u64, without: u64| if first { all - without } else { 0 };
         match self {
             Framing::Http1 => header.unwrap_or(H1_REQUEST),
@@ -54,14 +55,15 @@ impl Framing {
         }
     }
 
-    /// Bytes of a response's head. The first response on a connection carries the server's settings too.
-    pub fn response(self, first: bool) -> u64 {
-        match (self, first) {
+    /// Bytes of a response's head. The first response on a connection, on which none has `begun`, carries the server's
+    /// settings too.
+    pub fn response(self, begun: &mut bool) -> u64 {
+        match (self, std::mem::replace(begun, true)) {
             (Framing::Http1, _) => H1_RESPONSE,
-            (Framing::Http2, true) => H2_SERVER,
-            (Framing::Http2, false) => H2_FRAME + RESPONSE_HEADERS,
-            (Framing::Http3, true) => H3_SERVER,
-            (Framing::Http3, false) => 3 + RESPONSE_HEADERS,
+            (Framing::Http2, false) => H2_SERVER,
+            (Framing::Http2, true) => H2_FRAME + RESPONSE_HEADERS,
+            (Framing::Http3, false) => H3_SERVER,
+            (Framing::Http3, true) => 3 + RESPONSE_HEADERS,
         }
     }
 

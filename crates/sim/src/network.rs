@@ -68,7 +68,7 @@ pub struct FlowPath {
     pub client: NodeId,
     /// The paths between them: one for each pair of addresses that the two have for the flow, at least one. A transport
     /// with a single path uses the first.
-    pub ways: Vec<Way>,
+    pub ways: Vec<HostPath>,
     /// The changes of the client's addresses, in the order of time.
     pub moves: Vec<Move>,
     /// When the client connects.
@@ -84,12 +84,12 @@ pub struct DeliveryPath {
     /// The subscriber's node.
     pub subscriber: NodeId,
     /// The paths between them: the subscriber is the client.
-    pub ways: Vec<Way>,
+    pub ways: Vec<HostPath>,
 }
 
 /// A path between two addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct HostPath {
     /// The client's address.
     pub client: Address,
     /// The server's address.
@@ -106,7 +106,7 @@ pub struct Way {
 
 impl FlowPath {
     /// The first path.
-    pub fn first(&self) -> &Way {
+    pub fn first(&self) -> &HostPath {
         &self.ways[0]
     }
 }
@@ -180,7 +180,7 @@ fn ways(
     router: &mut Router,
     path: &str,
     (server, client): (&str, &str),
-) -> Result<(NodeId, NodeId, Vec<Way>), ScenarioError> {
+) -> Result<(NodeId, NodeId, Vec<HostPath>), ScenarioError> {
     let unreachable = || ScenarioError {
         path: path.to_string(),
         message: format!("no links lead from {server:?} to {client:?} and back"),
@@ -194,8 +194,9 @@ fn ways(
     for (&client, &server) in pairs {
         let mut route = |from, to| router.route(topology, from, to).filter(|r| !r.is_empty());
         let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
+        debug_assert!(!up.is_empty() && !down.is_empty(), "a route has links");
         let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
-        ways.push(Way { client, server, up, down, mtu, backup: false });
+        ways.push(HostPath { client, server, up, down, mtu, backup: false });
     }
     let links = ways.iter().map(|way| way.up.len().max(way.down.len())).max().ok_or_else(unreachable)?;
     if links > MAX_HOPS {
@@ -221,7 +222,11 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
             return Err(ScenarioError { path: format!("{path}.{field}[{k}].path"), message });
         }
         let place = if number == first { 0 } else { number + u32::from(number < first) };
-        Ok(PathId(u8::try_from(place).unwrap_or(u8::MAX)))
+        let place = u8::try_from(place).map_err(|_| ScenarioError {
+            path: format!("{path}.{field}[{k}].path"),
+            message: format!("{number}: paths are numbered up to {}: give a smaller number", u8::MAX),
+        });
+        place.map(PathId)
     };
     let mut moves = Vec::new();
     for (k, migrate) in flow.migrate.iter().enumerate() {
@@ -243,7 +248,7 @@ fn moves(flow: &scenario::Flow, paths: usize, path: &str) -> Result<Vec<Move>, S
 }
 
 /// Puts the path that a flow connects on before the others.
-fn put_first(first: u32, ways: &mut [Way], path: &str) -> Result<(), ScenarioError> {
+fn put_first(first: u32, ways: &mut [HostPath], path: &str) -> Result<(), ScenarioError> {
     let Some(others) = ways.get_mut(..=first as usize) else {
         let message = match ways.len() {
             1 => format!("{first}: there is one path between its hosts, number 0: leave first_path out"),
@@ -256,7 +261,7 @@ fn put_first(first: u32, ways: &mut [Way], path: &str) -> Result<(), ScenarioErr
 }
 
 /// The two hosts on their first path, of which the one at `side` sends. The start is not known yet.
-fn between((server, client, ways): &(NodeId, NodeId, Vec<Way>), side: Side) -> Between {
+fn between((server, client, ways): &(NodeId, NodeId, Vec<HostPath>), side: Side) -> Between {
     let way = &ways[0];
     let (from, to, address) = match side {
         Side::Client => (*client, *server, way.server),

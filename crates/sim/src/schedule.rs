@@ -186,7 +186,9 @@ impl Schedule {
         self.least = NEVER;
         self.front = (NOBODY, NEVER);
         // The least comes first, so that no other is taken for it on the way.
-        let first = self.times.iter().position(|at| *at == least).unwrap_or(0);
+        let first = self.times.iter().position(|at| *at == least);
+        debug_assert!(first.is_some(), "there is a machine");
+        let first = first.unwrap_or(0);
         for m in [first].into_iter().chain(0..self.machines()).map(|m| m as u32) {
             self.propagate(m, self.key(m, self.time_of(m)));
         }

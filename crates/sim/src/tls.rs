@@ -96,7 +96,7 @@ impl Flights {
     /// The flights of a version of TLS. TLS 1.2 has no early data; a session is only resumed there.
     pub fn tls(version: Version, session: Session) -> Flights {
         match version {
-            Version::V12 => Flights::tls12(session != Session::New),
+            Version::V12 => Flights::tls12(session),
             Version::V13 => Flights::tls13(session),
         }
     }
@@ -119,11 +119,11 @@ impl Flights {
         Flights { client, server: vec![server, tickets], request: 1, response: 1, seal }
     }
 
-    fn tls12(resumed: bool) -> Flights {
+    fn tls12(session: Session) -> Flights {
         let seal = Seal::of(Version::V12);
         let plain = u64::from(HandshakeSizes::CLASSICAL.client_hello) - NEW_IN_13 + TICKET_EXTENSION;
         let finished = CHANGE_CIPHER_SPEC + seal.records(FINISHED_12);
-        if resumed {
+        if session != Session::New {
             // RFC 5077 section 3.4: the client invents a session id. If the server returns it, the ticket was accepted.
             let hello = RECORD_HEADER + plain + SESSION_ID + u64::from(TICKET);
             let server = RECORD_HEADER + SERVER_HELLO_12 + SESSION_ID + finished;

@@ -88,10 +88,29 @@ impl Siblings {
     }
 }
 
-/// A stack's RTT estimate.
+/// A stack's estimates as a packet is acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimate {
+    /// The smoothed RTT.
     pub smoothed: Duration,
+    /// Whether the stack calls itself short of data.
+    pub app_limited: bool,
+}
+
+/// The state of a stack after the acknowledgements of one frame.
+pub(crate) struct EndOfAcks {
+    pub in_flight: u64,
+    pub app_limited: bool,
+    /// The largest number acknowledged.
+    pub largest: Option<u64>,
+}
+
+/// Packets that a stack has given up; none if marks told of congestion.
+pub(crate) struct GivenUp {
+    /// When the last of them was sent.
+    pub sent: Instant,
+    pub bytes: u64,
+    pub persistent: bool,
 }
 
 /// An acknowledgement being put together.
@@ -262,20 +281,20 @@ impl Driver {
         self.look();
     }
 
-    pub fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: Estimate) {
+    pub fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, estimate: Estimate) {
         let (now, sent) = (self.plan.clock.time(now), self.plan.clock.time(sent));
         self.gathering.prior_in_flight.get_or_insert(self.in_flight);
         self.gathering.bytes += bytes;
         self.gathering.newest = self.gathering.newest.max(Some(sent));
-        self.app_limited = app_limited;
+        self.app_limited = estimate.app_limited;
         if self.least.is_some() {
-            self.smoothed = Some(span(rtt.smoothed));
+            self.smoothed = Some(span(estimate.smoothed));
         }
         let tx = self.state_at(now, sent);
         self.sampler.on_delivered(now, bytes, sent, tx);
     }
 
-    pub fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+    pub fn on_end_acks(&mut self, now: Instant, EndOfAcks { in_flight, app_limited, largest }: EndOfAcks) {
         let now = self.plan.clock.time(now);
         self.in_flight = in_flight;
         let gathered = std::mem::take(&mut self.gathering);
@@ -346,11 +365,12 @@ impl Driver {
         }
     }
 
-    /// `lost_bytes` were given up, the last of them sent at `sent`; none if marks told of congestion.
-    pub fn on_congestion(&mut self, now: Instant, sent: Instant, persistent: bool, lost_bytes: u64) {
+    /// The stack has found congestion.
+    pub fn on_congestion(&mut self, now: Instant, given_up: GivenUp) {
+        let GivenUp { sent, persistent, bytes: lost_bytes } = given_up;
         let (now, sent) = (self.plan.clock.time(now), self.plan.clock.time(sent));
         self.in_flight = self.in_flight.saturating_sub(lost_bytes);
-        self.plan.meter.lost(lost_bytes, persistent);
+        self.plan.meter.lost(lost_bytes, persistent.into());
         self.sampler.on_lost(lost_bytes);
         self.lost += lost_bytes;
         if lost_bytes > 0 {

@@ -22,21 +22,12 @@ pub(crate) struct ReadProgress {
     /// Whether bytes are read in order, or as they come.
     pub ordered: bool,
     /// Bytes from the start without a gap.
-    prefix: u64,
+    pub prefix: u64,
     /// Ranges that were read beyond a gap.
-    beyond: RangeSet,
+    pub beyond: RangeSet,
 }
 
 impl ReadProgress {
-    pub fn new(ordered: bool) -> ReadProgress {
-        ReadProgress { ordered, ..ReadProgress::default() }
-    }
-
-    /// Bytes from the start without a gap.
-    pub fn prefix(&self) -> u64 {
-        self.prefix
-    }
-
     /// `len` bytes at `offset` were read, for the first time.
     #[inline]
     pub fn take(&mut self, offset: u64, len: u64) {
@@ -183,10 +174,10 @@ mod tests {
 
     #[test]
     fn bytes_beyond_a_gap_count_once_it_is_closed() {
-        let mut progress = ReadProgress::new(false);
+        let mut progress = ReadProgress::default();
         let mut after = |offset, len| {
             progress.take(offset, len);
-            progress.prefix()
+            progress.prefix
         };
         assert_eq!([after(0, 10), after(20, 10), after(40, 5), after(10, 10), after(30, 10)], [10, 10, 10, 30, 45]);
         assert_eq!(after(45, 5), 50);

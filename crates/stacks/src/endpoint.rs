@@ -215,7 +215,7 @@ impl<M: StackConnection> StackEndpoint<M> {
 
     /// Whether nothing is left to deliver in either direction.
     fn owes_nothing(&self) -> bool {
-        self.delivered() && self.receiving.iter().all(|r| r.ended || r.progress.prefix() == 0)
+        self.delivered() && self.receiving.iter().all(|r| r.ended || r.progress.prefix == 0)
     }
 
     fn close_if_done(&mut self) {
@@ -397,16 +397,17 @@ impl<M: StackConnection> Endpoint for StackEndpoint<M> {
 
     fn read(&mut self, stream: StreamId, _: Time) -> u64 {
         let at = self.receiving.iter().position(|r| r.id == stream.0).unwrap_or_else(|| {
-            self.receiving.push(Receiving { id: stream.0, progress: ReadProgress::new(self.ordered), ended: false });
+            let progress = ReadProgress { ordered: self.ordered, ..ReadProgress::default() };
+            self.receiving.push(Receiving { id: stream.0, progress, ended: false });
             self.receiving.len() - 1
         });
         let r = &mut self.receiving[at];
-        let before = r.progress.prefix();
+        let before = r.progress.prefix;
         if self.connection.get_mut().read(stream.0, &mut r.progress) && !r.ended {
             r.ended = true;
             self.events.push_back(Event::Finished(stream));
         }
-        r.progress.prefix() - before
+        r.progress.prefix - before
     }
 
     fn close(&mut self) {

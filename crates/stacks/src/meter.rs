@@ -7,6 +7,7 @@
 //! A stack makes the controller of a path without saying which path it is. So the adapter says beforehand which path the
 //! stack is about to work on ([`Meter::turn_to`]).
 
+use crate::config::Config;
 use haltere_transport::endpoint::Rtts;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +47,7 @@ pub(crate) struct Meter {
 
 impl Default for Meter {
     fn default() -> Meter {
-        Meter::new(1, false)
+        Meter::with(1, Cells::default)
     }
 }
 
@@ -55,10 +56,13 @@ fn add(cell: &AtomicU64, n: u64) {
 }
 
 impl Meter {
-    /// The meter of the first of so many paths; `rtts` keeps the distribution of RTT samples.
-    pub fn new(paths: usize, rtts: bool) -> Meter {
-        let cells = |_| Cells { rtts: rtts.then(Mutex::default), ..Cells::default() };
-        let paths = (0..paths.max(1)).map(cells).collect();
+    /// The meter of the first of so many paths of an end that is set up so.
+    pub fn new(paths: usize, config: &Config) -> Meter {
+        Meter::with(paths, || Cells { rtts: config.rtts.then(Mutex::default), ..Cells::default() })
+    }
+
+    fn with(paths: usize, cells: impl Fn() -> Cells) -> Meter {
+        let paths = (0..paths.max(1)).map(|_| cells()).collect();
         Meter { shared: Arc::new(Shared { damaged: AtomicU64::new(0), current: AtomicUsize::new(0), paths }), path: 0 }
     }
     /// The meter of a path; that of the first, if the connection has no such path.
@@ -88,7 +92,7 @@ impl Meter {
     }
     #[inline]
     fn cells(&self) -> &Cells {
-        // `path` is in range: see `of`.
+        debug_assert!(self.path < self.shared.paths.len(), "`of` sees to it");
         &self.shared.paths[self.path]
     }
     /// `bytes` were sent.
@@ -114,11 +118,11 @@ impl Meter {
             }
         }
     }
-    /// `bytes` were given up for lost.
-    pub fn lost(&self, bytes: u64, persistent: bool) {
+    /// `bytes` were given up for lost, so often in persistent congestion.
+    pub fn lost(&self, bytes: u64, persistent: u64) {
         let left = self.cells().in_flight.load(Relaxed).saturating_sub(bytes);
         self.cells().in_flight.store(left, Relaxed);
-        add(&self.cells().persistent, u64::from(persistent));
+        add(&self.cells().persistent, persistent);
     }
     /// A packet could not be opened.
     pub fn damaged(&self) {

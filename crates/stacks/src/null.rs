@@ -349,8 +349,7 @@ mod tests {
     /// Lengths of TLS's messages in turn: client's hello; server's hello, flight; client's end; server's tickets.
     fn of_tls(pair: &Pair, session: Session, client_parameters: usize, server_parameters: usize) -> [usize; 5] {
         let calendar = Calendar::default();
-        let (client, server) =
-            (Arc::new(pair.client(&calendar, session == Session::EarlyData)), pair.server(&calendar));
+        let (client, server) = (Arc::new(pair.client(&calendar, session)), pair.server(&calendar));
         let name = NAME.try_into().unwrap();
         let mut client = ClientConnection::new(client, Version::V1, name, vec![0; client_parameters]).unwrap();
         let mut server = ServerConnection::new(Arc::new(server), Version::V1, vec![0; server_parameters]).unwrap();

@@ -79,7 +79,7 @@ fn parts(config: Config, mut handles: Handles) -> Result<Parts<Remote>, Error> {
     if !answer.refused.is_empty() {
         return Err(Error::new(answer.refused));
     }
-    let (clock, meter) = (Clock::new(), Meter::new(paths, config.rtts));
+    let (clock, meter) = (Clock::new(), Meter::new(paths, &config));
     let connection = Remote {
         worker: handles.worker,
         stack,
@@ -191,7 +191,7 @@ impl Remote {
 
     fn count(&mut self, figures: Figures) {
         let fired = figures.timeouts.saturating_sub(self.figures.timeouts);
-        (0..fired).for_each(|_| self.meter.lost(0, true));
+        self.meter.lost(0, fired);
         for (k, path) in figures.paths.iter().enumerate().take(self.meter.paths()) {
             let (meter, before) = (self.meter.of(k), self.figures.paths.get(k).map_or(0, |before| before.rtt));
             meter.acknowledged(path.in_flight, (path.rtt != before).then(|| Duration::from_nanos(path.rtt)));
@@ -340,7 +340,7 @@ impl StackConnection for Remote {
 
     fn read(&mut self, stream: u64, progress: &mut ReadProgress) -> bool {
         let Some(received) = self.received.iter_mut().find(|r| r.id == stream) else { return false };
-        progress.take(progress.prefix(), std::mem::take(&mut received.bytes));
+        progress.take(progress.prefix, std::mem::take(&mut received.bytes));
         received.ended
     }
 

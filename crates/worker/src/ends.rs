@@ -3,7 +3,7 @@
 
 use crate::interposed;
 use crate::protocol::{Answer, Blob, Command, NEVER, Notice, Outgoing, Setup, Turn};
-use crate::stack::{Next, Stack, State};
+use crate::stack::{Chunk, Next, Stack, State};
 use crate::stacks;
 use haltere_net::rng::{Stream, Streams};
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ impl End {
                 let len = w.waiting.min(ZEROS.len() as u64) as usize;
                 let last = w.ended && len as u64 == w.waiting;
                 // A stream that the peer has stopped takes everything and sends nothing.
-                let taken = self.stack.write(w.id, &ZEROS[..len], last).unwrap_or_else(|| {
+                let taken = self.stack.write(w.id, Chunk { bytes: &ZEROS[..len], last }).unwrap_or_else(|| {
                     w.waiting = len as u64;
                     w.ended = true;
                     len

@@ -41,6 +41,15 @@ pub struct Read {
     pub ended: bool,
 }
 
+/// Bytes for a stream.
+#[derive(Clone, Copy)]
+pub struct Chunk<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Whether the stream ends after them.
+    pub last: bool,
+}
+
 /// One end of a connection of a stack. It may read the clock and draw random numbers
 /// ([`crate::interposed`]). Streams are named by their number on the wire (RFC 9000 section 2.1).
 pub trait Stack {
@@ -62,7 +71,7 @@ pub trait Stack {
     fn state(&mut self) -> State;
     /// Writes bytes to a stream, and its end if they are the last; returns how many were taken (the end, if all were),
     /// or none if the stream will never take any.
-    fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize>;
+    fn write(&mut self, stream: u64, chunk: Chunk<'_>) -> Option<usize>;
     /// Whether all of a stream that was ended is acknowledged.
     fn delivered(&mut self, stream: u64) -> bool;
     /// Reads and discards what was received, of one stream at a time.

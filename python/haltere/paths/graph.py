@@ -130,7 +130,7 @@ class PartialView:
     def network(self, cost: Cost = "hops") -> Network:
         """Return the graph itself, whose paths are short in `cost`."""
         columns = (_array(self.links[name].fill_null(_UNKNOWN), dtype) for name, dtype in list(_LINKS.items())[:4])
-        network: Network = _core.PathNetwork(self.nodes.height, *columns, cost == "delay")
+        network: Network = _core.PathNetwork(self.nodes.height, *columns, by_delay=cost == "delay")
         return network
 
 
@@ -170,7 +170,7 @@ def partial_view(traces: pl.DataFrame, *, gaps: Gaps = "span", labelled: bool = 
         _array(answers["hop_ttl"], np.uint8),
         _array(numbers.head(answers.height), np.uint32),
         _array(answers["hop_rtt_us"].fill_null(_UNKNOWN), np.uint32),
-        gaps == "span",
+        span=gaps == "span",
     )
     links = _frame(columns, _LINKS).with_columns(_null_if("delay_us", _UNKNOWN))
     nodes = addresses.drop_nulls().unique().sort().alias("address").to_frame().with_row_index("node")

@@ -176,7 +176,7 @@ def generate(
     threads = threads or os.cpu_count() or 1
     try:
         answer_json = _core.generate_paths(
-            str(out), kind, traces, seed, monitors, day, days, ipv6, threads, on_progress
+            str(out), kind, traces, seed, monitors, day, days, ipv6=ipv6, threads=threads, on_progress=on_progress
         )
     except KeyboardInterrupt:
         raise Interrupted(f"stopped: {out} has some of the files") from None

@@ -7,7 +7,7 @@ use super::spec::{
     Answer, Columns, EndSpec, FlowAnswer, FlowSpec, Heading, LinkAnswer, LinkSpec, Point, Points, Spec, Transport,
 };
 use crate::error::HostError;
-use crate::meters::{self, ClientMeter, Event, Known, Packet, Protocol, ServerMeter};
+use crate::meters::{self, ClientMeter, End, Event, Known, Packet, Protocol, ServerMeter};
 use haltere_net::{Rate, Span, Time};
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
@@ -19,7 +19,7 @@ pub(super) struct Analysis {
     spec: Spec,
     meters: Vec<(ServerMeter, ClientMeter)>,
     /// Which flow a packet between such ends belongs to, and whether it comes from its server.
-    known: HashMap<Ends, Option<(usize, bool)>>,
+    known: HashMap<Ends, Option<(usize, End)>>,
     /// Packets at each tap, incoming and outgoing, where a link is watched.
     events: Vec<[Option<Vec<Event>>; 2]>,
     rows: Vec<Row>,
@@ -29,8 +29,8 @@ pub(super) struct Analysis {
 struct Row {
     packet: Packet,
     tap: u32,
-    outgoing: bool,
-    flow: Option<(usize, bool)>,
+    heading: Heading,
+    flow: Option<(usize, End)>,
 }
 
 impl Analysis {
@@ -52,38 +52,39 @@ impl Analysis {
     }
 
     /// Takes the next packet of a tap.
-    pub(super) fn take(&mut self, tap: usize, outgoing: bool, at: Time, bytes: &[u8]) {
+    pub(super) fn take(&mut self, tap: usize, heading: Heading, at: Time, bytes: &[u8]) {
         self.records += 1;
         let Some(packet) = meters::parse(at, bytes) else { return };
-        let heading = if outgoing { Heading::Outgoing } else { Heading::Incoming };
         if let Some(Some(events)) = self.events.get_mut(tap).map(|ways| &mut ways[heading as usize]) {
             let (identity, length, destination) = (packet.identity, packet.length, *packet.destination.ip());
             events.push(Event { at, identity, length, destination });
         }
         let flow = self.flow_of(&packet);
-        if let Some((i, from_server)) = flow {
+        if let Some((i, from)) = flow {
+            let outgoing = heading == Heading::Outgoing;
+            let faced = |end: &EndSpec| outgoing == ((from == End::Server) == end.facing);
             let ((server, client), spec) = (&mut self.meters[i], &self.spec.flows[i]);
             // A tap may see the same packet come in and go out again; what leaves an end comes in where it is faced.
-            if spec.server.taps().any(|own| own == tap) && outgoing != (from_server == spec.server.facing) {
-                server.take(&packet, from_server);
+            if spec.server.taps().any(|own| own == tap) && !faced(&spec.server) {
+                server.take(&packet, from);
             }
-            if spec.client.taps().any(|own| own == tap) && outgoing == (from_server == spec.client.facing) {
-                client.take(&packet, from_server);
+            if spec.client.taps().any(|own| own == tap) && faced(&spec.client) {
+                client.take(&packet, from);
             }
         }
         if self.spec.packets {
-            self.rows.push(Row { packet, tap: tap as u32, outgoing, flow });
+            self.rows.push(Row { packet, tap: tap as u32, heading, flow });
         }
     }
 
-    fn flow_of(&mut self, p: &Packet) -> Option<(usize, bool)> {
+    fn flow_of(&mut self, p: &Packet) -> Option<(usize, End)> {
         let flows = &self.spec.flows;
         let find = || {
-            let of = |from_server| {
-                let (server, client) = if from_server { (p.source, p.destination) } else { (p.destination, p.source) };
-                flows.iter().position(|f| belongs(f, p.protocol, server, client)).map(|i| (i, from_server))
+            let of = |from| {
+                let (server, client) = meters::ends(p, from);
+                flows.iter().position(|f| belongs(f, p.protocol, server, client)).map(|i| (i, from))
             };
-            of(true).or_else(|| of(false))
+            of(End::Server).or_else(|| of(End::Client))
         };
         *self.known.entry((p.protocol, p.source, p.destination)).or_insert_with(find)
     }
@@ -157,22 +158,11 @@ fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Ti
         handshake_s: since_start(c.connected),
         first_byte_s: since_start(c.first_byte),
         completion_s: since_start(c.completed),
-        wire_bytes: c.wire_bytes,
-        measured_wire_bytes: c.measured_wire_bytes,
-        received_packets: c.received_packets,
-        received_data_packets: c.received_data_packets,
-        payload_bytes: c.payload_bytes,
-        duplicate_bytes: c.duplicate_bytes,
-        reordered_packets: c.reordered_packets,
-        sent_packets: s.sent_packets,
-        sent_payload: s.sent_payload,
-        retransmitted_packets: s.retransmitted_packets,
-        spurious_retransmissions: s.spurious_retransmissions,
-        plain_packets: s.plain_packets,
+        received: c.clone(),
+        sent: s.clone(),
         min_rtt_s: s.min_rtt.map(Span::as_secs_f64),
         mean_rtt_s: s.mean_rtt_s(),
         rtt_p95_s: s.rtt_p95_s(),
-        rtt_samples: s.rtt_samples,
     }
 }
 
@@ -183,12 +173,12 @@ fn from_zero(t: Time, zero: Time) -> i64 {
 
 fn columns(rows: &[Row], flows: &[FlowSpec], zero: Time) -> Columns {
     let mut c = Columns::default();
-    for Row { packet: p, tap, outgoing, flow } in rows {
+    for Row { packet: p, tap, heading, flow } in rows {
         c.t_ns.push(from_zero(p.at, zero));
         c.tap.push(*tap);
-        c.outgoing.push(*outgoing);
+        c.outgoing.push(*heading == Heading::Outgoing);
         c.flow.push(flow.map(|(i, _)| flows[i].flow));
-        c.from_server.push(flow.is_some_and(|(_, from_server)| from_server));
+        c.from_server.push(flow.is_some_and(|(_, from)| from == End::Server));
         c.length.push(p.length);
         c.payload.push(p.payload);
         c.seq.push(p.seq);

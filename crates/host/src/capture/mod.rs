@@ -198,7 +198,7 @@ impl Listener {
             for record in ring::records(block) {
                 tap.read += 1;
                 let at = record.at.saturating_sub(self.ahead);
-                self.analysis.take(number, record.outgoing, at, record.bytes);
+                self.analysis.take(number, record.heading, at, record.bytes);
                 if let Some(file) = &mut tap.file
                     && let Err(e) = write(file, &record)
                 {

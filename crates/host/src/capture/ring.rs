@@ -1,5 +1,6 @@
 //! The layout of blocks of `TPACKET_V3` (linux/if_packet.h): bytes go in, records come out.
 
+use super::spec::Heading;
 use haltere_net::Time;
 
 /// Offsets in `struct tpacket_block_desc`…
@@ -21,8 +22,8 @@ const OUTGOING: u8 = 4;
 pub(super) struct Record<'a> {
     /// The time, by `CLOCK_REALTIME`.
     pub(super) at: Time,
-    /// Whether the host itself sent it.
-    pub(super) outgoing: bool,
+    /// Its direction.
+    pub(super) heading: Heading,
     /// The bytes from the IP header on.
     pub(super) bytes: &'a [u8],
 }
@@ -37,7 +38,7 @@ pub(super) fn records(block: &[u8]) -> impl Iterator<Item = Record<'_>> {
             at: Time::from_nanos(
                 u64::from(word(header, SECONDS)?) * 1_000_000_000 + u64::from(word(header, NANOSECONDS)?),
             ),
-            outgoing: *header.get(PACKET_TYPE)? == OUTGOING,
+            heading: if *header.get(PACKET_TYPE)? == OUTGOING { Heading::Outgoing } else { Heading::Incoming },
             bytes: {
                 let start = usize::from(u16::from_ne_bytes(header.get(NET..NET + 2)?.try_into().ok()?));
                 header.get(start..start + word(header, SNAP)? as usize)?
@@ -57,12 +58,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A block of records (outgoing, bytes) as the kernel lays it out.
-    fn block(packets: &[(bool, Vec<u8>)]) -> Vec<u8> {
+    /// A block of records (direction, bytes) as the kernel lays it out.
+    fn block(packets: &[(Heading, Vec<u8>)]) -> Vec<u8> {
         let mut block = vec![0; 48];
         block[NUMBER..NUMBER + 4].copy_from_slice(&(packets.len() as u32).to_ne_bytes());
         block[FIRST..FIRST + 4].copy_from_slice(&48u32.to_ne_bytes());
-        for (i, (outgoing, bytes)) in packets.iter().enumerate() {
+        for (i, (heading, bytes)) in packets.iter().enumerate() {
             let mut header = vec![0; 96];
             let mut put = |at: usize, value: u32| header[at..at + 4].copy_from_slice(&value.to_ne_bytes());
             put(NEXT, 96 + bytes.len() as u32);
@@ -70,7 +71,7 @@ mod tests {
             put(NANOSECONDS, i as u32);
             put(SNAP, bytes.len() as u32);
             header[NET..NET + 2].copy_from_slice(&96u16.to_ne_bytes());
-            header[PACKET_TYPE] = if *outgoing { OUTGOING } else { 0 };
+            header[PACKET_TYPE] = if *heading == Heading::Outgoing { OUTGOING } else { 0 };
             block.extend(header);
             block.extend(bytes);
         }
@@ -80,11 +81,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_record_is_read_and_no_broken_block_makes_it_panic(
-            packets in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..90)), 0..20),
+            packets in prop::collection::vec((prop_oneof![Just(Heading::Incoming), Just(Heading::Outgoing)], prop::collection::vec(any::<u8>(), 0..90)), 0..20),
             hurt in any::<prop::sample::Index>(), to in any::<u8>(), cut in any::<prop::sample::Index>(),
         ) {
             let mut bytes = block(&packets);
-            let read: Vec<_> = records(&bytes).map(|r| (r.outgoing, r.bytes.to_vec())).collect();
+            let read: Vec<_> = records(&bytes).map(|r| (r.heading, r.bytes.to_vec())).collect();
             prop_assert_eq!(read, packets);
             let times: Vec<u64> = records(&bytes).map(|r| r.at.as_nanos()).collect();
             prop_assert!(times.iter().enumerate().all(|(i, t)| *t == 1_000_000_000 + i as u64));

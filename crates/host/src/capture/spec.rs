@@ -1,6 +1,6 @@
 //! The specification of a capture: where to listen and what to measure; and the answer.
 
-use crate::meters::LinkCounts;
+use crate::meters::{ClientCounts, LinkCounts, ServerCounts};
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -210,38 +210,18 @@ pub struct FlowAnswer {
     pub first_byte_s: Option<f64>,
     /// The last new payload arrived, before the client closed.
     pub completion_s: Option<f64>,
-    /// Bytes that arrived from the server, IP headers included.
-    pub wire_bytes: u64,
-    /// Bytes of the packets that arrived in the measured time.
-    pub measured_wire_bytes: u64,
-    /// Packets that arrived from the server.
-    pub received_packets: u64,
-    /// Packets with payload that arrived from the server.
-    pub received_data_packets: u64,
-    /// Bytes of payload that arrived, each counted once (TCP).
-    pub payload_bytes: u64,
-    /// Bytes of payload that arrived again (TCP).
-    pub duplicate_bytes: u64,
-    /// Packets of new payload that arrived after later ones (TCP).
-    pub reordered_packets: u64,
-    /// Packets with payload that the server sent.
-    pub sent_packets: u64,
-    /// The bytes of payload in them.
-    pub sent_payload: u64,
-    /// Packets that were retransmissions (TCP).
-    pub retransmitted_packets: u64,
-    /// Retransmissions of data that the client reported to have already (D-SACK).
-    pub spurious_retransmissions: u64,
-    /// Packets with payload of the server that had no option of MPTCP.
-    pub plain_packets: u64,
+    /// The data that the client received.
+    #[serde(flatten)]
+    pub received: ClientCounts,
+    /// The data that the server sent.
+    #[serde(flatten)]
+    pub sent: ServerCounts,
     /// The server's smallest RTT sample, s (TCP).
     pub min_rtt_s: Option<f64>,
     /// The mean of its RTT samples, s.
     pub mean_rtt_s: Option<f64>,
     /// The value that 95 % of them do not exceed, s.
     pub rtt_p95_s: Option<f64>,
-    /// Their number.
-    pub rtt_samples: u64,
 }
 
 /// One direction of a link.

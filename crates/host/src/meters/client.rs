@@ -1,11 +1,12 @@
 //! Measures a flow from the packets at the client's tap: which data arrived, and when.
 
 use super::packet::{FIN, Packet, Protocol, RST, SYN, opens};
-use super::{Ends, Ranges, between, ends, unwrap};
+use super::{End, Ends, Ranges, between, ends, unwrap};
 use haltere_net::{Span, Time};
+use serde::Serialize;
 
 /// The client's counts of received data, over all connections of the flow.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct ClientCounts {
     /// Packets from the server.
     pub received_packets: u64,
@@ -22,12 +23,16 @@ pub struct ClientCounts {
     /// Payload packets that came before others of lower sequence number (TCP).
     pub reordered_packets: u64,
     /// The client's first packet.
+    #[serde(skip)]
     pub start: Option<Time>,
     /// The server's SYN-ACK arrived (TCP).
+    #[serde(skip)]
     pub connected: Option<Time>,
     /// The server's first byte in order arrived.
+    #[serde(skip)]
     pub first_byte: Option<Time>,
     /// The last new payload arrived, before the client closed.
+    #[serde(skip)]
     pub completed: Option<Time>,
 }
 
@@ -59,13 +64,13 @@ impl ClientMeter {
     }
 
     /// Takes the next packet of the flow.
-    pub fn take(&mut self, p: &Packet, from_server: bool) {
+    pub fn take(&mut self, p: &Packet, from: End) {
         let c = &mut self.counts;
-        let measured = c.start.is_none_or(|start| p.at >= start + self.after);
+        let measured_bytes = if c.start.is_none_or(|start| p.at >= start + self.after) { p.length } else { 0 };
         if p.protocol != Protocol::Tcp {
-            return if from_server { c.on_datagram(p, measured) } else { c.on_client(p) };
+            return if from == End::Server { c.on_datagram(p, measured_bytes) } else { c.on_client(p) };
         }
-        let receiver = between(&mut self.connections, ends(p, from_server));
+        let receiver = between(&mut self.connections, ends(p, from));
         if receiver.over && opens(p) {
             *receiver = Receiver::default();
         }
@@ -75,11 +80,11 @@ impl ClientMeter {
         if over {
             return;
         }
-        if !from_server {
+        if from == End::Client {
             receiver.closing |= p.has(FIN);
             return c.on_client(p);
         }
-        c.on_server(p, measured);
+        c.on_server(p, measured_bytes);
         receiver.take(p, c);
     }
 
@@ -99,15 +104,15 @@ impl ClientCounts {
         first(&mut self.start, p);
     }
 
-    fn on_server(&mut self, p: &Packet, measured: bool) {
+    fn on_server(&mut self, p: &Packet, measured_bytes: u32) {
         self.received_packets += 1;
         self.wire_bytes += u64::from(p.length);
-        self.measured_wire_bytes += if measured { u64::from(p.length) } else { 0 };
+        self.measured_wire_bytes += u64::from(measured_bytes);
         self.received_data_packets += u64::from(p.payload > 0);
     }
 
-    fn on_datagram(&mut self, p: &Packet, measured: bool) {
-        self.on_server(p, measured);
+    fn on_datagram(&mut self, p: &Packet, measured_bytes: u32) {
+        self.on_server(p, measured_bytes);
         if p.payload > 0 {
             self.payload_bytes += u64::from(p.payload);
             self.first_byte.get_or_insert(p.at);
@@ -155,10 +160,11 @@ impl Receiver {
 mod tests {
     use super::super::packet::{ACK, tests::segment};
     use super::*;
+    use End::{Client, Server};
 
-    fn counts(packets: &[(Packet, bool)]) -> ClientCounts {
+    fn counts(packets: &[(Packet, End)]) -> ClientCounts {
         let mut meter = ClientMeter::default();
-        packets.iter().for_each(|(p, from_server)| meter.take(p, *from_server));
+        packets.iter().for_each(|(p, from)| meter.take(p, *from));
         meter.counts().clone()
     }
 
@@ -166,16 +172,16 @@ mod tests {
     fn holes_are_filled_and_doubles_do_not_complete_anything() {
         // The sequence number wraps within the transfer.
         let isn = u32::MAX - 1000;
-        let data = |us, offset: u32| (segment(us, true, ACK, isn.wrapping_add(1 + offset), 2, 1000), true);
+        let data = |us, offset: u32| (segment(us, Server, ACK, isn.wrapping_add(1 + offset), 2, 1000), Server);
         let c = counts(&[
-            (segment(0, false, SYN, 7, 0, 0), false),
-            (segment(10, true, SYN | ACK, isn, 8, 0), true),
-            (segment(11, false, ACK, 8, isn.wrapping_add(1), 1), false),
+            (segment(0, Client, SYN, 7, 0, 0), Client),
+            (segment(10, Server, SYN | ACK, isn, 8, 0), Server),
+            (segment(11, Client, ACK, 8, isn.wrapping_add(1), 1), Client),
             data(20, 1000),
             data(30, 0),
             data(40, 2000),
             data(50, 1000),
-            (segment(60, false, RST, 9, 0, 0), false),
+            (segment(60, Client, RST, 9, 0, 0), Client),
             data(70, 3000),
         ]);
         assert_eq!((c.received_packets, c.received_data_packets, c.wire_bytes), (5, 4, 40 + 4 * 1040));
@@ -188,22 +194,22 @@ mod tests {
     #[test]
     fn what_comes_after_the_client_has_closed_completes_nothing_but_is_counted() {
         let c = counts(&[
-            (segment(0, false, SYN, 7, 0, 0), false),
-            (segment(10, true, SYN | ACK, 99, 8, 0), true),
-            (segment(20, true, ACK, 100, 8, 500), true),
-            (segment(30, false, FIN | ACK, 8, 600, 0), false),
-            (segment(40, true, ACK, 600, 9, 500), true),
+            (segment(0, Client, SYN, 7, 0, 0), Client),
+            (segment(10, Server, SYN | ACK, 99, 8, 0), Server),
+            (segment(20, Server, ACK, 100, 8, 500), Server),
+            (segment(30, Client, FIN | ACK, 8, 600, 0), Client),
+            (segment(40, Server, ACK, 600, 9, 500), Server),
         ]);
         assert_eq!((c.payload_bytes, c.completed), (1000, Some(Time::from_nanos(20_000))));
     }
 
     #[test]
     fn datagrams_are_counted_as_they_come() {
-        let datagram = |us, from_server, payload| {
-            let p = segment(us, from_server, 0, 0, 0, payload);
-            (Packet { protocol: Protocol::Udp, length: payload + 28, ..p }, from_server)
+        let datagram = |us, from, payload| {
+            let p = segment(us, from, 0, 0, 0, payload);
+            (Packet { protocol: Protocol::Udp, length: payload + 28, ..p }, from)
         };
-        let c = counts(&[datagram(5, false, 1200), datagram(9, true, 1200), datagram(12, true, 300)]);
+        let c = counts(&[datagram(5, Client, 1200), datagram(9, Server, 1200), datagram(12, Server, 300)]);
         assert_eq!((c.received_packets, c.wire_bytes, c.payload_bytes), (2, 1556, 1500));
         let us = |t: Option<Time>| t.map(|t| t.as_nanos() / 1000);
         assert_eq!([c.start, c.connected, c.first_byte, c.completed].map(us), [Some(5), None, Some(9), Some(12)]);
@@ -212,10 +218,10 @@ mod tests {
     #[test]
     fn the_measured_time_begins_some_time_after_the_first_packet() {
         let mut meter = ClientMeter::measuring_after(Span::from_micros(30));
-        meter.take(&segment(10, false, SYN, 7, 0, 0), false);
-        meter.take(&segment(20, true, SYN | ACK, 99, 8, 0), true);
+        meter.take(&segment(10, Client, SYN, 7, 0, 0), Client);
+        meter.take(&segment(20, Server, SYN | ACK, 99, 8, 0), Server);
         for us in [39, 40, 41] {
-            meter.take(&segment(us, true, ACK, 100, 8, 500), true);
+            meter.take(&segment(us, Server, ACK, 100, 8, 500), Server);
         }
         assert_eq!((meter.counts().wire_bytes, meter.counts().measured_wire_bytes), (40 + 3 * 540, 2 * 540));
     }

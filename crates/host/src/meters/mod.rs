@@ -33,12 +33,24 @@ fn segments(bytes: u32, mss: Option<u32>) -> u64 {
     u64::from(most.clamp(1, MOST_SEGMENTS))
 }
 
+/// An end of a connection: the one that a packet comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The server, which sends the data that are measured.
+    Server,
+    /// The client.
+    Client,
+}
+
 /// The two ends of a connection, the server's first.
-type Ends = (SocketAddrV4, SocketAddrV4);
+pub(crate) type Ends = (SocketAddrV4, SocketAddrV4);
 
 /// The ends of the connection that a packet belongs to.
-fn ends(p: &Packet, from_server: bool) -> Ends {
-    if from_server { (p.source, p.destination) } else { (p.destination, p.source) }
+pub(crate) fn ends(p: &Packet, from: End) -> Ends {
+    match from {
+        End::Server => (p.source, p.destination),
+        End::Client => (p.destination, p.source),
+    }
 }
 
 /// The connection between such ends, which is new if it was not there.

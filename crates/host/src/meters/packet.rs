@@ -241,13 +241,14 @@ impl Identity {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::End;
     use super::*;
     use proptest::prelude::*;
 
     /// A TCP packet of a conversation between 10.0.0.1:5000, the server, and 10.0.0.2:40000.
-    pub(in super::super) fn segment(us: u64, from_server: bool, flags: u8, seq: u32, ack: u32, payload: u32) -> Packet {
+    pub(in super::super) fn segment(us: u64, from: End, flags: u8, seq: u32, ack: u32, payload: u32) -> Packet {
         let (server, client) = ("10.0.0.1:5000".parse().expect("one"), "10.0.0.2:40000".parse().expect("one"));
-        let (source, destination) = if from_server { (server, client) } else { (client, server) };
+        let (source, destination) = if from == End::Server { (server, client) } else { (client, server) };
         Packet {
             at: Time::from_nanos(us * 1000),
             protocol: Protocol::Tcp,

@@ -1,13 +1,14 @@
 //! Measures a flow from the packets at the server's tap: packets sent, retransmissions, and round-trip times.
 
 use super::packet::{ACK, Packet, Protocol, RST, SYN, opens};
-use super::{Ends, Ranges, between, ends, segments, unwrap};
+use super::{End, Ends, Ranges, between, ends, segments, unwrap};
 use haltere_net::{Span, Time};
 use hdrhistogram::Histogram;
+use serde::Serialize;
 use std::collections::VecDeque;
 
 /// The server's counts of sent data, over all connections of the flow.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, Serialize)]
 pub struct ServerCounts {
     /// Packets sent that carried payload.
     pub sent_packets: u64,
@@ -20,12 +21,15 @@ pub struct ServerCounts {
     /// Packets with payload without an option of MPTCP.
     pub plain_packets: u64,
     /// The smallest RTT sample.
+    #[serde(skip)]
     pub min_rtt: Option<Span>,
     /// Sum of the RTT samples, ns.
+    #[serde(skip)]
     pub rtt_sum_ns: u128,
     /// Number of RTT samples.
     pub rtt_samples: u64,
     /// How they are distributed, ns with three significant digits; `None` before the first.
+    #[serde(skip)]
     rtts: Option<Histogram<u64>>,
 }
 
@@ -38,8 +42,8 @@ impl ServerCounts {
             self.rtts = Histogram::new(3).ok();
         }
         if let Some(rtts) = &mut self.rtts {
-            // It grows as it must, so that nothing is too large for it.
-            let _ = rtts.record(rtt.as_nanos());
+            let noted = rtts.record(rtt.as_nanos());
+            debug_assert!(noted.is_ok(), "the histogram grows as it must");
         }
     }
 
@@ -63,23 +67,23 @@ pub struct ServerMeter {
 
 impl ServerMeter {
     /// Takes the next packet of the flow.
-    pub fn take(&mut self, p: &Packet, from_server: bool) {
+    pub fn take(&mut self, p: &Packet, from: End) {
         if p.protocol != Protocol::Tcp {
-            if from_server && p.payload > 0 {
+            if from == End::Server && p.payload > 0 {
                 self.counts.sent_packets += 1;
                 self.counts.sent_payload += u64::from(p.payload);
             }
             return;
         }
-        let sender = between(&mut self.connections, ends(p, from_server));
+        let sender = between(&mut self.connections, ends(p, from));
         if sender.over && opens(p) {
             *sender = Sender::default();
         }
         sender.over |= p.has(RST);
-        match from_server {
+        match from {
             _ if sender.over => {}
-            true => sender.on_sent(p, &mut self.counts),
-            false => sender.on_received(p, &mut self.counts),
+            End::Server => sender.on_sent(p, &mut self.counts),
+            End::Client => sender.on_received(p, &mut self.counts),
         }
     }
 

@@ -1,5 +1,6 @@
 use super::super::packet::tests::segment;
 use super::*;
+use End::{Client, Server};
 use proptest::prelude::*;
 
 const ISN: u32 = u32::MAX - 2500;
@@ -8,19 +9,19 @@ fn at(offset: u32) -> u32 {
     ISN.wrapping_add(1 + offset)
 }
 
-fn data(us: u64, offset: u32) -> (Packet, bool) {
-    (segment(us, true, ACK, at(offset), 2, 1000), true)
+fn data(us: u64, offset: u32) -> (Packet, End) {
+    (segment(us, Server, ACK, at(offset), 2, 1000), Server)
 }
 
-fn ack(us: u64, offset: u32, sacks: &[(u32, u32)]) -> (Packet, bool) {
+fn ack(us: u64, offset: u32, sacks: &[(u32, u32)]) -> (Packet, End) {
     let sacks: Vec<_> = sacks.iter().map(|b| (at(b.0), at(b.1))).collect();
-    (segment(us, false, ACK, 2, at(offset), 0).with_sack(&sacks), false)
+    (segment(us, Client, ACK, 2, at(offset), 0).with_sack(&sacks), Client)
 }
 
-fn run(packets: &[(Packet, bool)]) -> ServerCounts {
+fn run(packets: &[(Packet, End)]) -> ServerCounts {
     let mut meter = ServerMeter::default();
-    let handshake = [(segment(0, false, SYN, 1, 0, 0), false), (segment(0, true, SYN | ACK, ISN, 2, 0), true)];
-    handshake.iter().chain(packets).for_each(|(p, from_server)| meter.take(p, *from_server));
+    let handshake = [(segment(0, Client, SYN, 1, 0, 0), Client), (segment(0, Server, SYN | ACK, ISN, 2, 0), Server)];
+    handshake.iter().chain(packets).for_each(|(p, from)| meter.take(p, *from));
     meter.counts().clone()
 }
 
@@ -61,7 +62,7 @@ fn a_duplicate_reported_is_a_spurious_retransmission_and_no_sample() {
 
 #[test]
 fn timestamps_tell_which_of_two_was_acknowledged_in_milliseconds() {
-    let stamp = |mut p: (Packet, bool), value, echo| {
+    let stamp = |mut p: (Packet, End), value, echo| {
         p.0.timestamps = Some((value, echo));
         p
     };
@@ -77,18 +78,18 @@ fn timestamps_tell_which_of_two_was_acknowledged_in_milliseconds() {
 #[test]
 fn a_super_segment_counts_for_what_the_card_makes_of_it() {
     let mut meter = ServerMeter::default();
-    let syn = Packet { mss: Some(1460), ..segment(0, false, SYN, 1, 0, 0) };
-    let reply = Packet { mss: Some(1400), ..segment(1, true, SYN | ACK, ISN, 2, 0) };
-    let large = Packet { options: 12, ..segment(2, true, ACK, at(0), 2, 1388 * 3 + 1) };
-    for (p, from_server) in [(syn, false), (reply, true), (large, true), (large, true)] {
-        meter.take(&p, from_server);
+    let syn = Packet { mss: Some(1460), ..segment(0, Client, SYN, 1, 0, 0) };
+    let reply = Packet { mss: Some(1400), ..segment(1, Server, SYN | ACK, ISN, 2, 0) };
+    let large = Packet { options: 12, ..segment(2, Server, ACK, at(0), 2, 1388 * 3 + 1) };
+    for (p, from) in [(syn, Client), (reply, Server), (large, Server), (large, Server)] {
+        meter.take(&p, from);
     }
     assert_eq!((meter.counts().sent_packets, meter.counts().retransmitted_packets), (8, 4));
 }
 
 #[test]
 fn nothing_counts_after_a_reset() {
-    let c = run(&[data(100, 0), (segment(110, false, RST, 2, 0, 0), false), data(120, 1000)]);
+    let c = run(&[data(100, 0), (segment(110, Client, RST, 2, 0, 0), Client), data(120, 1000)]);
     assert_eq!(c.sent_packets, 1);
 }
 
@@ -118,18 +119,18 @@ proptest! {
 
 #[test]
 fn subflows_with_the_same_port_and_numbers_are_connections_of_their_own() {
-    let from = |packet: &(Packet, bool), last: u8, multipath: bool| {
-        let (mut p, from_server) = *packet;
-        let client = if from_server { &mut p.destination } else { &mut p.source };
+    let from = |packet: &(Packet, End), last: u8, multipath| {
+        let (mut p, end) = *packet;
+        let client = if end == Server { &mut p.destination } else { &mut p.source };
         client.set_ip([10, 0, 1, last].into());
-        (Packet { multipath, ..p }, from_server)
+        (Packet { multipath, ..p }, end)
     };
-    let handshake = [(segment(0, false, SYN, 1, 0, 0), false), (segment(0, true, SYN | ACK, ISN, 2, 0), true)];
+    let handshake = [(segment(0, Client, SYN, 1, 0, 0), Client), (segment(0, Server, SYN | ACK, ISN, 2, 0), Server)];
     let mut meter = ServerMeter::default();
     for (last, multipath) in [(2, true), (3, false)] {
         for packet in handshake.iter().chain(&[ack(50, 0, &[]), data(100, 0), data(110, 1000)]) {
-            let (p, from_server) = from(packet, last, multipath);
-            meter.take(&p, from_server);
+            let (p, from) = from(packet, last, multipath);
+            meter.take(&p, from);
         }
     }
     let c = meter.counts();

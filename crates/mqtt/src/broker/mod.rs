@@ -249,11 +249,18 @@ impl Broker {
         }
     }
 
-    /// The transport of a connection takes nothing more now (or does again): messages for it wait in the session's queue.
-    pub fn set_full(&mut self, connection: Connection, full: bool) {
+    /// The transport of a connection takes nothing more now: messages for it wait in the session's queue.
+    pub fn on_full(&mut self, connection: Connection) {
+        if let Some(link) = self.link(connection.0) {
+            link.full = true;
+        }
+    }
+
+    /// The transport of a connection takes more again.
+    pub fn on_writable(&mut self, connection: Connection) {
         let Some(link) = self.link(connection.0) else { return };
-        link.full = full;
-        if let Some(session) = link.session.filter(|_| !full) {
+        link.full = false;
+        if let Some(session) = link.session {
             self.pump(session);
         }
     }
@@ -285,7 +292,7 @@ impl Broker {
         let (session, mut will) = (link.session.take(), link.will.take().filter(|_| farewell == Farewell::Will));
         let delay = link.will_delay;
         if let Some(id) = session
-            && let Some(session) = self.sessions.get_mut(id)
+            && let Some(session) = self.sessions.held(id)
         {
             session.seat = Seat::Away;
             session.outbox.on_lost();
@@ -336,7 +343,7 @@ impl Broker {
     /// Gives a session a message.
     fn deliver(&mut self, id: SessionId, item: Item) {
         let queues = self.config.queue_qos0;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.held(id) else { return };
         let dropped = match session.seat {
             Seat::Bridge => return self.bridged.push_back((LocalId(id), item)),
             Seat::Away if item.message.qos == QoS::AtMostOnce && !queues => Some(item.message),
@@ -350,15 +357,19 @@ impl Broker {
 
     /// Sends a session's messages as far as they may be sent now.
     fn pump(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(session) = self.sessions.held(id) else { return };
         let Seat::Link(number) = session.seat else { return };
-        let Some(Some(link)) = self.links.get_mut(number as usize) else { return };
+        let Some(Some(link)) = self.links.get_mut(number as usize) else {
+            debug_assert!(false, "a session's connection is there");
+            return;
+        };
         while !link.full
             && let Some(publish) = session.outbox.poll(self.now)
         {
             let id = publish.id;
-            // The broker has read the message before, so that it can be said.
-            if let Ok(Some(message)) = link.channel.publish(publish) {
+            let unsent = link.channel.publish(publish);
+            debug_assert!(unsent.is_ok(), "the broker has read the message before, so that it can be said");
+            if let Ok(Some(message)) = unsent {
                 session.outbox.abandon(id);
                 self.events.push_back(Event::Dropped { client_id: session.client_id.clone(), message });
             }
@@ -436,17 +447,13 @@ impl Broker {
         self.timers.insert((due, Timer::KeepAlive(number)));
     }
 
-    /// The broker stops and starts again: all connections are gone, without wills. If it has written its state to disk,
-    /// sessions that outlive connections and retained messages are there again. Those of bridges are in its configuration.
-    pub fn restart(&mut self, written: bool, now: Time) {
+    /// The broker, which writes its state to disk, stops and starts again: all connections are gone, without wills. Sessions
+    /// that outlive connections and retained messages are there again. Those of bridges are in its configuration.
+    pub fn restart(&mut self, now: Time) {
         for number in 0..self.links.len() as u32 {
             self.detach(number, Farewell::Silent, now);
         }
         (self.links, self.free, self.ready) = Default::default();
-        if !written {
-            self.sessions.clear();
-            self.retained.clear();
-        }
     }
 
     /// Messages that wait for a client, and those in flight to it.

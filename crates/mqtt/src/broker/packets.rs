@@ -30,7 +30,7 @@ impl Broker {
             Packet::Publish(publish) => self.on_publish((number, lane), session, publish, now),
             Packet::Ack(Step::Pubrel, id, _) => {
                 let from = session;
-                let Some(session) = self.sessions.get_mut(from) else { return Ok(()) };
+                let Some(session) = self.sessions.held(from) else { return Ok(()) };
                 let reply = session.inbox.on_release(version, id);
                 let held = session.held.remove(&id);
                 self.send(number, lane, &reply)?;
@@ -40,7 +40,7 @@ impl Broker {
                 Ok(())
             }
             Packet::Ack(step, id, code) => {
-                let Some(state) = self.sessions.get_mut(session) else { return Ok(()) };
+                let Some(state) = self.sessions.held(session) else { return Ok(()) };
                 if let Acked::Reply(reply) = state.outbox.on_ack(version, step, id, code) {
                     self.send(number, lane, &reply)?;
                 }
@@ -52,7 +52,7 @@ impl Broker {
             // [MQTT-3.12.4-1]
             Packet::Pingreq => self.send(number, lane, &Packet::Pingresp),
             Packet::DisconnectFor(code, seconds) => {
-                let Some(state) = self.sessions.get_mut(session) else { return Ok(()) };
+                let Some(state) = self.sessions.held(session) else { return Ok(()) };
                 if state.expiry == 0 && seconds > 0 {
                     // Section 3.14.2.2.2.
                     return Err(Violation::protocol("a session expiry in DISCONNECT after none in CONNECT"));
@@ -123,7 +123,7 @@ impl Broker {
         let kept = self.sessions.of_client(&connect.client_id);
         let (window, limit) = (self.config.window.min(connect.receive_maximum), self.config.queue);
         let id = kept.unwrap_or_else(|| self.sessions.create(&connect.client_id, window, limit));
-        if let Some(session) = self.sessions.get_mut(id) {
+        if let Some(session) = self.sessions.held(id) {
             (session.seat, session.expiry, session.expires) = (Seat::Link(number), connect.session_expiry, None);
             session.outbox.set_window(window);
             // [MQTT-3.1.3-9]
@@ -176,7 +176,7 @@ impl Broker {
 
     /// Sends again what was in flight when the last connection was lost, then what has waited.
     fn resume(&mut self, number: u32, id: SessionId, now: Time) -> Result<(), Violation> {
-        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        let Some(session) = self.sessions.held(id) else { return Ok(()) };
         let Some(Some(link)) = self.links.get_mut(number as usize) else { return Ok(()) };
         for packet in session.outbox.resume(now) {
             match packet {
@@ -210,7 +210,7 @@ impl Broker {
             Some(Version::V5) => self.config.receive_maximum,
             _ => u16::MAX,
         };
-        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        let Some(session) = self.sessions.held(id) else { return Ok(()) };
         let taken = session.inbox.on_publish(&publish, maximum)?;
         let waits = publish.message.qos == QoS::ExactlyOnce && self.config.forward == Forward::Release;
         let item = Item { properties: publish.properties, ..Item::new(publish.message, now) };

@@ -115,6 +115,12 @@ impl Sessions {
         self.slots.get_mut(id as usize)?.as_mut()
     }
 
+    /// The session that a link, a subscription or a caller has; it is there as long as they have it.
+    pub fn held(&mut self, id: SessionId) -> Option<&mut Session> {
+        debug_assert!(self.get(id).is_some(), "session {id} has ended, and something still has it");
+        self.get_mut(id)
+    }
+
     /// A session of a client.
     pub fn create(&mut self, client_id: &Arc<str>, window: u16, limit: Limit) -> SessionId {
         let id = self.add(client_id, window, limit);
@@ -125,7 +131,7 @@ impl Sessions {
     /// A session of a bridge, which no client can take over.
     pub fn create_bridge(&mut self) -> SessionId {
         let id = self.add(&Arc::from("bridge"), 1, Limit::NONE);
-        if let Some(session) = self.get_mut(id) {
+        if let Some(session) = self.held(id) {
             (session.seat, session.expiry) = (Seat::Bridge, u32::MAX);
         }
         id
@@ -164,11 +170,6 @@ impl Sessions {
             self.by_client.remove(&session.client_id);
         }
         self.free.push(id);
-    }
-
-    /// Ends all sessions but those of bridges.
-    pub fn clear(&mut self) {
-        self.ids().into_iter().for_each(|id| self.remove(id));
     }
 
     /// The sessions of clients, without those of bridges.
@@ -291,9 +292,5 @@ impl Retained {
     pub fn matching<'a>(&'a self, filter: &'a str, now: Time) -> impl Iterator<Item = &'a Item> {
         let fresh = self.0.values().filter(move |item| !item.is_expired(now));
         fresh.filter(move |item| topic::matches(filter, &item.message.topic))
-    }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
     }
 }

@@ -122,10 +122,14 @@ impl Live {
         assert_eq!(answer, Event::Subscribed(vec![qos as u8]));
     }
 
-    fn publish(&mut self, topic: &str, payload: &str, qos: QoS, retain: bool) {
-        let payload = payload.as_bytes().to_vec().into();
-        self.client.publish(Message { topic: topic.into(), payload, qos, retain }, Time::ZERO).unwrap();
+    fn say(&mut self, message: Message) {
+        self.client.publish(message, Time::ZERO).unwrap();
         self.send();
+    }
+
+    fn publish(&mut self, topic: &str, payload: &str, qos: QoS) {
+        let payload = payload.as_bytes().to_vec().into();
+        self.say(Message { topic: topic.into(), payload, qos, retain: false });
     }
 
     fn message(&mut self) -> (String, String, QoS, bool) {
@@ -149,7 +153,7 @@ fn messages_of_each_qos_pass_through_mosquitto_once() {
         let mut publisher = broker.client(config(version, "p"));
         for n in 0..90_u8 {
             let qos = QoS::of(n % 3).unwrap();
-            publisher.publish(&format!("haltere/{}/x", n % 2), &n.to_string(), qos, false);
+            publisher.publish(&format!("haltere/{}/x", n % 2), &n.to_string(), qos);
             if qos > QoS::AtMostOnce {
                 publisher.until(|event| matches!(event, Event::Delivered(_)));
             }
@@ -172,7 +176,9 @@ fn retained_messages_and_wills_come_back_from_mosquitto() {
         let will =
             Message { topic: "gone".into(), payload: b"p".to_vec().into(), qos: QoS::AtLeastOnce, retain: false };
         let mut publisher = broker.client(ClientConfig { will: Some(will), ..config(version, "p") });
-        publisher.publish("kept", "value", QoS::AtLeastOnce, true);
+        let kept =
+            Message { topic: "kept".into(), payload: b"value".to_vec().into(), qos: QoS::AtLeastOnce, retain: true };
+        publisher.say(kept);
         publisher.until(|event| matches!(event, Event::Delivered(_)));
         publisher.stream.shutdown(Shutdown::Both).unwrap();
         assert_eq!(watcher.message(), ("gone".into(), "p".into(), QoS::AtLeastOnce, false));
@@ -191,7 +197,7 @@ fn a_session_goes_on_at_mosquitto() {
         subscriber.stream.shutdown(Shutdown::Both).unwrap();
         let mut publisher = broker.client(config(version, "p"));
         for n in 0..5 {
-            publisher.publish("t", &n.to_string(), QoS::ExactlyOnce, false);
+            publisher.publish("t", &n.to_string(), QoS::ExactlyOnce);
             publisher.until(|event| matches!(event, Event::Delivered(_)));
         }
         subscriber.reopen(&broker);

@@ -248,17 +248,17 @@ impl<B> Cake<B> {
     /// Serves a tin until a packet leaves or a queue is found empty.
     fn serve(&mut self, n: usize, decaying: &mut bool, now: Time, fates: &mut Fates<'_, B>) -> Option<Packet<B>> {
         let tin = &mut self.tins[n];
-        'turn: while let Some(queue) = tin.next_queue(std::mem::take(decaying)) {
+        'turn: while let Some(queue) = std::mem::take(decaying).then(|| tin.decaying()).flatten().or_else(|| tin.next_queue()) {
             if tin.flows.at(queue).deficit <= 0 {
                 tin.end_turn(queue, &mut self.stream);
                 continue;
             }
-            let competitors = if self.ingress { tin.bulk } else { 0 };
+            tin.control.competitors = if self.ingress { tin.bulk } else { 0 };
             let flow = tin.flows.at(queue);
             while let Some(mut packet) = self.store.pop(&mut flow.fifo) {
                 tin.packets -= 1;
                 let cobalt = &mut flow.state.cobalt;
-                let hits = cobalt.hits(&tin.control, &mut packet, competitors, now, &mut self.stream, fates);
+                let hits = cobalt.hits(&tin.control, &mut packet, now, &mut self.stream, fates);
                 let last = flow.fifo.backlog().packets == 0;
                 let bytes = self.line.bytes(packet.len);
                 if !hits || last {
@@ -297,7 +297,7 @@ fn control(bps: u64, mtu: u32, rtt: Span) -> cobalt::Control {
     let mtu_time = if bps == 0 { Span::ZERO } else { Rate::from_bps(bps).time_for(u64::from(mtu)) };
     let usual = rtt / 20;
     let target = usual.max(mtu_time.scaled(3, 2));
-    cobalt::Control { target, interval: (rtt + target - usual).max(target * 2), mtu_time }
+    cobalt::Control { target, interval: (rtt + target - usual).max(target * 2), mtu_time, competitors: 0 }
 }
 
 fn memory_limit(config: &Config, bps: u64, mtu: u32) -> u64 {

@@ -83,7 +83,7 @@ pub(super) struct Queue {
 
 /// A place for a queue.
 #[derive(Clone, Copy, Default, Debug)]
-struct Place {
+struct QueuePlace {
     tag: u32,
     /// The index of the queue plus one; 0 if the place was never used.
     queue: u32,
@@ -116,7 +116,7 @@ pub(super) struct Tin {
     pub(super) deficit: i64,
     /// The bytes that a flow may send a round.
     flow_quantum: u64,
-    places: Vec<Place>,
+    places: Vec<QueuePlace>,
     hosts: Vec<Host>,
     mode: FlowMode,
     perturbation: u64,
@@ -156,7 +156,7 @@ impl Tin {
     /// The queue of a packet's flow.
     pub(super) fn find(&mut self, key: &FlowKey) -> u32 {
         if self.places.is_empty() {
-            self.places = vec![Place::default(); QUEUES as usize];
+            self.places = vec![QueuePlace::default(); QUEUES as usize];
             self.hosts = vec![Host::default(); QUEUES as usize];
         }
         let (tag, hosts) = self.mode.hashes(self.perturbation, key);
@@ -247,11 +247,14 @@ impl Tin {
         }
     }
 
-    /// The queue that is looked at next: the first one that decays if asked for, else new before old ones.
-    pub(super) fn next_queue(&self, decaying_first: bool) -> Option<u32> {
-        let decaying = || self.flows.first(Chain::Decaying);
-        let first = if decaying_first { decaying() } else { None };
-        first.or_else(|| self.flows.first(Chain::New)).or_else(|| self.flows.first(Chain::Old)).or_else(decaying)
+    /// The queue that is looked at next: new before old ones, then those that decay.
+    pub(super) fn next_queue(&self) -> Option<u32> {
+        [Chain::New, Chain::Old, Chain::Decaying].into_iter().find_map(|chain| self.flows.first(chain))
+    }
+
+    /// The queue that has decayed for longest.
+    pub(super) fn decaying(&self) -> Option<u32> {
+        self.flows.first(Chain::Decaying)
     }
 
     /// A queue has used up its turn: it gets the next one behind the others.
@@ -295,7 +298,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn tin(mode: FlowMode) -> Tin {
-        let control = cobalt::Control { target: Span::ZERO, interval: Span::ZERO, mtu_time: Span::ZERO };
+        let control =
+            cobalt::Control { target: Span::ZERO, interval: Span::ZERO, mtu_time: Span::ZERO, competitors: 0 };
         Tin::new(control, 0, 65_535, mode, 99)
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Control {
     pub(super) interval: Span,
     /// The time to send one packet of the greatest size. Nothing is signalled below four of them.
     pub(super) mtu_time: Span,
+    /// The number of flows with a queue, if the delay that they cause together is to be allowed for.
+    pub(super) competitors: u64,
 }
 
 /// The state of COBALT for one queue.
@@ -92,19 +94,18 @@ impl State {
         self.probability == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// Whether a packet that leaves the queue is to be dropped. It may be marked instead. `competitors` is the number of
-    /// flows with a queue, if the delay that they cause together is to be allowed for.
+    /// Whether a packet that leaves the queue is to be dropped. It may be marked instead.
     pub(super) fn hits<B>(
         &mut self,
         control: &Control,
         packet: &mut Packet<B>,
-        competitors: u64,
         now: Time,
         stream: &mut Stream,
         fates: &mut Fates<'_, B>,
     ) -> bool {
         let sojourn = now.since(packet.arrived);
-        let allowed = control.target.max(control.mtu_time * competitors.saturating_mul(2)).max(control.mtu_time * 4);
+        let allowed =
+            control.target.max(control.mtu_time * control.competitors.saturating_mul(2)).max(control.mtu_time * 4);
         let due = self.count > 0 && now >= self.drop_next;
         let mut overdue = now > self.drop_next;
         if sojourn > allowed {
@@ -147,8 +148,12 @@ mod tests {
     use crate::packet::Ecn;
     use crate::rng::Streams;
 
-    const CONTROL: Control =
-        Control { target: Span::from_millis(5), interval: Span::from_millis(100), mtu_time: Span::from_micros(100) };
+    const CONTROL: Control = Control {
+        target: Span::from_millis(5),
+        interval: Span::from_millis(100),
+        mtu_time: Span::from_micros(100),
+        competitors: 0,
+    };
 
     /// A packet leaves every 100 us from `from` to `until` ms, each after `delay`. Returns when signals come, in ms, and
     /// how many are drops.
@@ -161,7 +166,7 @@ mod tests {
                 p.ecn = ecn;
                 p.arrived = now.saturating_sub(delay);
             });
-            let hit = state.hits(&CONTROL, &mut packet, 0, now, &mut stream, &mut Fates::new(&mut counters));
+            let hit = state.hits(&CONTROL, &mut packet, now, &mut stream, &mut Fates::new(&mut counters));
             if hit || counters.marked > 0 {
                 times.push(n as f64 / 10.0);
                 drops += u64::from(hit);
@@ -204,7 +209,7 @@ mod tests {
             let now = Time::from_nanos(1_000_000_000);
             let mut packet = Packet::new(1500, ()).with(|p| p.arrived = now.saturating_sub(Span::from_millis(delay)));
             let mut stream = Streams::new(1, 0).named("cobalt");
-            state.hits(&slow, &mut packet, competitors, now, &mut stream, &mut Fates::new(&mut counters));
+            state.hits(&Control { competitors, ..slow }, &mut packet, now, &mut stream, &mut Fates::new(&mut counters));
             assert_eq!(state.dropping, late, "{delay} ms, {competitors} competitors");
         }
     }

@@ -73,10 +73,6 @@ impl<B: Send> QueueDiscipline<B> for Codel<B> {
         self.control.dequeue(&mut self.state, &mut self.store, &mut self.fifo, now, fates)
     }
 
-    fn ready_at(&self) -> Time {
-        if self.store.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -52,6 +52,14 @@ impl Default for State {
     }
 }
 
+/// A queue at the moment in which a packet of it may leave.
+struct Turn<'a, B> {
+    state: &'a mut State,
+    store: &'a mut Store<B>,
+    fifo: &'a mut Fifo,
+    now: Time,
+}
+
 impl Control {
     /// The time from a drop to the next (RFC 8289 section 3.3).
     fn gap(&self, state: &State) -> Span {
@@ -73,15 +81,16 @@ impl Control {
             state.rest();
             return None;
         };
-        let late = self.is_late(state, &packet, store, now);
-        if state.dropping {
+        let mut queue = Turn { state, store, fifo, now };
+        let late = self.is_late(&mut queue, &packet);
+        if queue.state.dropping {
             if !late {
-                state.dropping = false;
-            } else if now >= state.drop_next {
-                packet = self.keep_dropping(state, packet, store, fifo, now, fates)?;
+                queue.state.dropping = false;
+            } else if now >= queue.state.drop_next {
+                packet = self.keep_dropping(&mut queue, packet, fates)?;
             }
         } else if late {
-            packet = self.start_dropping(state, packet, store, fifo, now, fates)?;
+            packet = self.start_dropping(&mut queue, packet, fates)?;
         }
         if self.ce_threshold.is_some_and(|threshold| now.since(packet.arrived) > threshold) {
             fates.mark(&mut packet);
@@ -92,28 +101,22 @@ impl Control {
     /// Whether the delay has been above the target for more than an interval (`should_drop` in Linux). `packet` has just
     /// been taken from the queue.
     #[inline]
-    fn is_late<B>(&self, state: &mut State, packet: &Packet<B>, store: &Store<B>, now: Time) -> bool {
-        if now.since(packet.arrived) < self.target || store.backlog().bytes <= self.mtu {
-            state.first_above = None;
+    fn is_late<B>(&self, queue: &mut Turn<'_, B>, packet: &Packet<B>) -> bool {
+        if queue.now.since(packet.arrived) < self.target || queue.store.backlog().bytes <= self.mtu {
+            queue.state.first_above = None;
             return false;
         }
-        let above = *state.first_above.get_or_insert(now + self.interval);
-        now > above
+        let above = *queue.state.first_above.get_or_insert(queue.now + self.interval);
+        queue.now > above
     }
 
     /// Takes the next packet after a drop, and whether it is late too.
-    fn next<B>(
-        &self,
-        state: &mut State,
-        store: &mut Store<B>,
-        fifo: &mut Fifo,
-        now: Time,
-    ) -> (Option<Packet<B>>, bool) {
-        let packet = store.pop(fifo);
+    fn next<B>(&self, queue: &mut Turn<'_, B>) -> (Option<Packet<B>>, bool) {
+        let packet = queue.store.pop(queue.fifo);
         let late = match &packet {
-            Some(packet) => self.is_late(state, packet, store, now),
+            Some(packet) => self.is_late(queue, packet),
             None => {
-                state.first_above = None;
+                queue.state.first_above = None;
                 false
             }
         };
@@ -123,26 +126,23 @@ impl Control {
     /// Drops or marks every packet that is due in the dropping state. A large queue may have several due at once.
     fn keep_dropping<B>(
         &self,
-        state: &mut State,
+        queue: &mut Turn<'_, B>,
         mut packet: Packet<B>,
-        store: &mut Store<B>,
-        fifo: &mut Fifo,
-        now: Time,
         fates: &mut Fates<'_, B>,
     ) -> Option<Packet<B>> {
-        while state.dropping && now >= state.drop_next {
-            state.count = state.count.saturating_add(1);
-            state.newton_step();
+        while queue.state.dropping && queue.now >= queue.state.drop_next {
+            queue.state.count = queue.state.count.saturating_add(1);
+            queue.state.newton_step();
             if self.ecn && fates.mark(&mut packet) {
-                state.drop_next += self.gap(state);
+                queue.state.drop_next += self.gap(queue.state);
                 break;
             }
             fates.drop(packet, DropReason::Early);
-            let (next, late) = self.next(state, store, fifo, now);
+            let (next, late) = self.next(queue);
             if late {
-                state.drop_next += self.gap(state);
+                queue.state.drop_next += self.gap(queue.state);
             } else {
-                state.dropping = false;
+                queue.state.dropping = false;
             }
             packet = next?;
         }
@@ -152,19 +152,17 @@ impl Control {
     /// Enters the dropping state with a first drop or mark (RFC 8289 section 5.5).
     fn start_dropping<B>(
         &self,
-        state: &mut State,
+        queue: &mut Turn<'_, B>,
         mut packet: Packet<B>,
-        store: &mut Store<B>,
-        fifo: &mut Fifo,
-        now: Time,
         fates: &mut Fates<'_, B>,
     ) -> Option<Packet<B>> {
         let left = if self.ecn && fates.mark(&mut packet) {
             Some(packet)
         } else {
             fates.drop(packet, DropReason::Early);
-            self.next(state, store, fifo, now).0
+            self.next(queue).0
         };
+        let (state, now) = (&mut *queue.state, queue.now);
         state.dropping = true;
         // If the delay came back soon, the rate that controlled it is a good one to start with.
         let drops = state.count.wrapping_sub(state.last_count);

@@ -137,10 +137,6 @@ impl<B: Send> QueueDiscipline<B> for Drr<B> {
         }
     }
 
-    fn ready_at(&self) -> Time {
-        if self.round.is_empty() { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.backlog
     }

@@ -267,7 +267,9 @@ impl<B> DualPi2<B> {
 
     /// Whether the step marks a packet that leaves L.
     fn steps(&mut self, packet: &Packet<B>, now: Time) -> bool {
-        let may = self.steps.pop_front().unwrap_or(false);
+        let may = self.steps.pop_front();
+        debug_assert!(may.is_some(), "every packet of L has an entry");
+        let may = may.unwrap_or(false);
         let over = match self.step {
             Threshold::Time(threshold) => now.since(packet.arrived) > threshold,
             Threshold::Packets(threshold) => self.l.backlog().packets > threshold,
@@ -315,10 +317,6 @@ impl<B: Send> QueueDiscipline<B> for DualPi2<B> {
             self.reset_credit();
         }
         left
-    }
-
-    fn ready_at(&self) -> Time {
-        if self.store.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
     }
 
     fn backlog(&self) -> Backlog {

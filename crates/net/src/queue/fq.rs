@@ -253,7 +253,8 @@ impl<B> Fq<B> {
         let len = i64::from(packet.len);
         own.credit -= len;
         if let Some(rate) = self.config.maxrate {
-            own.limit(len, rate, rate <= self.config.low_rate_threshold, self.quantum, now);
+            let spaced = if rate <= self.config.low_rate_threshold { Spaced::Packets } else { Spaced::Credit(self.quantum) };
+            own.limit(len, rate, spaced, now);
         }
         self.bands[band].credit -= len;
         let waiting = &mut self.bands[self.config.priomap.band(packet.class, BANDS - 1)].waiting;
@@ -269,17 +270,23 @@ impl<B> Fq<B> {
     }
 }
 
+/// After what a flow whose rate is limited pauses: each packet, or a credit of so many bytes.
+enum Spaced {
+    Packets,
+    Credit(i64),
+}
+
 impl Flow {
     /// Sets the time of the next packet after one of `len` bytes: at low rates after each packet, otherwise when the
     /// credit is used up.
-    fn limit(&mut self, len: i64, rate: Rate, low: bool, quantum: i64, now: Time) {
-        let bytes = if low {
-            self.credit = 0;
-            len
-        } else if self.credit > 0 {
-            return;
-        } else {
-            len.max(quantum)
+    fn limit(&mut self, len: i64, rate: Rate, spaced: Spaced, now: Time) {
+        let bytes = match spaced {
+            Spaced::Packets => {
+                self.credit = 0;
+                len
+            }
+            Spaced::Credit(_) if self.credit > 0 => return,
+            Spaced::Credit(quantum) => len.max(quantum),
         };
         let pause = rate.time_for(bytes as u64).min(LONGEST);
         // A packet that left late does not delay the next one by all of that.

@@ -143,10 +143,6 @@ impl<B: Send> QueueDiscipline<B> for FqCodel<B> {
         None
     }
 
-    fn ready_at(&self) -> Time {
-        if self.store.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -124,10 +124,6 @@ impl<B: Send> QueueDiscipline<B> for FqPie<B> {
         None
     }
 
-    fn ready_at(&self) -> Time {
-        if self.store.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -71,10 +71,6 @@ impl<B: Send> QueueDiscipline<B> for HeadDrop<B> {
         self.pop()
     }
 
-    fn ready_at(&self) -> Time {
-        if self.packets.is_empty() { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.waiting()
     }

@@ -124,7 +124,10 @@ pub trait QueueDiscipline<B>: Send {
 
     /// When the next packet may leave: [`Time::NEVER`] if none waits, a past time if one may leave at once, a later
     /// time if a shaper delays it. Only `enqueue` and `dequeue` change it.
-    fn ready_at(&self) -> Time;
+    #[inline]
+    fn ready_at(&self) -> Time {
+        if self.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
+    }
 
     /// The packets that wait.
     fn backlog(&self) -> Backlog;

@@ -51,10 +51,6 @@ impl<B: Send> QueueDiscipline<B> for PfifoFast<B> {
         self.0.pop()
     }
 
-    fn ready_at(&self) -> Time {
-        self.0.ready_at()
-    }
-
     fn backlog(&self) -> Backlog {
         self.0.backlog()
     }

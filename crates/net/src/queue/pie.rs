@@ -97,10 +97,6 @@ impl<B: Send> QueueDiscipline<B> for Pie<B> {
         Some(packet)
     }
 
-    fn ready_at(&self) -> Time {
-        if self.store.backlog().packets == 0 { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

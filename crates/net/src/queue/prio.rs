@@ -60,10 +60,6 @@ impl<B: Send> QueueDiscipline<B> for Prio<B> {
         self.0.pop()
     }
 
-    fn ready_at(&self) -> Time {
-        self.0.ready_at()
-    }
-
     fn backlog(&self) -> Backlog {
         self.0.backlog()
     }
@@ -156,10 +152,6 @@ impl<B> Banded<B> {
         self.backlog.bytes -= len;
         self.backlog.packets -= 1;
         Some(packet)
-    }
-
-    pub(super) fn ready_at(&self) -> Time {
-        if self.backlog.packets == 0 { Time::NEVER } else { Time::ZERO }
     }
 
     pub(super) fn backlog(&self) -> Backlog {

@@ -163,10 +163,6 @@ impl<B: Send> QueueDiscipline<B> for Red<B> {
         Some(packet)
     }
 
-    fn ready_at(&self) -> Time {
-        if self.packets.is_empty() { Time::NEVER } else { Time::ZERO }
-    }
-
     fn backlog(&self) -> Backlog {
         self.waiting()
     }

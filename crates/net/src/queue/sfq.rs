@@ -81,6 +81,13 @@ struct Slot {
     previous: Option<u32>,
 }
 
+/// Which packet of a slot is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Taken {
+    Oldest,
+    Youngest,
+}
+
 /// Stochastic fairness queueing.
 #[derive(Debug)]
 pub struct Sfq<B> {
@@ -88,7 +95,8 @@ pub struct Sfq<B> {
     depth: u64,
     flows: usize,
     quantum: i64,
-    headdrop: bool,
+    /// The end of a slot that drops a packet when the queue is full.
+    victim: Taken,
     period: Option<Span>,
     /// When the hash changes next.
     change: Time,
@@ -119,7 +127,7 @@ impl<B> Sfq<B> {
             depth,
             flows: flows as usize,
             quantum: quantum(config.quantum, place.scale.mtu.into()),
-            headdrop: config.headdrop,
+            victim: if config.headdrop { Taken::Oldest } else { Taken::Youngest },
             period: config.perturb.map(|span| span.max(LEAST_PERIOD)),
             change: config.perturb.map_or(Time::NEVER, |span| Time::ZERO + span.max(LEAST_PERIOD)),
             key: stream.bits(),
@@ -177,10 +185,13 @@ impl<B> Sfq<B> {
     }
 
     /// Takes a packet from a slot, which leaves the round if it is empty then.
-    fn take(&mut self, slot: u32, youngest: bool) -> Option<Packet<B>> {
+    fn take(&mut self, slot: u32, end: Taken) -> Option<Packet<B>> {
         self.unlink(slot);
         let list = &mut self.slots[slot].packets;
-        let packet = if youngest { self.store.pop_last(list) } else { self.store.pop(list) };
+        let packet = match end {
+            Taken::Oldest => self.store.pop(list),
+            Taken::Youngest => self.store.pop_last(list),
+        };
         if let Some(packet) = &packet {
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(packet.len);
@@ -223,7 +234,7 @@ impl<B> Sfq<B> {
         self.key = self.stream.bits();
         let mut packets = Vec::with_capacity(self.backlog.packets as usize);
         while let Some(&slot) = self.round.front() {
-            packets.extend(self.take(slot, false));
+            packets.extend(self.take(slot, Taken::Oldest));
         }
         for packet in packets {
             match self.slot(&packet) {
@@ -246,7 +257,7 @@ impl<B: Send> QueueDiscipline<B> for Sfq<B> {
         self.perturb(now, fates);
         let Some(slot) = self.slot(&packet) else { return fates.drop(packet, DropReason::QueueFull) };
         if self.length(slot) as u64 >= self.depth {
-            if !self.headdrop {
+            if self.victim == Taken::Youngest {
                 return fates.drop(packet, DropReason::QueueFull);
             }
             // The new packet takes the place of the oldest; the slot keeps its length and its turn.
@@ -261,7 +272,7 @@ impl<B: Send> QueueDiscipline<B> for Sfq<B> {
         while self.full() {
             // If all have a single packet, the one whose turn it is loses it.
             let longest = if self.longest > 1 { self.by_length[self.longest] } else { self.round.front().copied() };
-            let Some(victim) = longest.and_then(|slot| self.take(slot, !self.headdrop)) else { break };
+            let Some(victim) = longest.and_then(|slot| self.take(slot, self.victim)) else { break };
             fates.drop(victim, DropReason::QueueFull);
         }
     }
@@ -276,15 +287,11 @@ impl<B: Send> QueueDiscipline<B> for Sfq<B> {
                 self.round.rotate_left(1);
                 continue;
             }
-            let packet = self.take(turn, false)?;
+            let packet = self.take(turn, Taken::Oldest)?;
             // A slot that is empty has been given back; the next packet gives it a new allotment.
             self.slots[turn].allot -= i64::from(packet.len);
             return Some(packet);
         }
-    }
-
-    fn ready_at(&self) -> Time {
-        if self.round.is_empty() { Time::NEVER } else { Time::ZERO }
     }
 
     fn backlog(&self) -> Backlog {

@@ -108,11 +108,13 @@ impl Profile {
 
     /// The smallest value.
     pub fn least(&self) -> u64 {
+        debug_assert!(!self.points.is_empty(), "a profile has a point");
         self.points.iter().map(|p| p.1).min().unwrap_or(0)
     }
 
     /// The largest value.
     pub fn greatest(&self) -> u64 {
+        debug_assert!(!self.points.is_empty(), "a profile has a point");
         self.points.iter().map(|p| p.1).max().unwrap_or(0)
     }
 

@@ -18,33 +18,22 @@ pub enum Rule {
     Edca,
 }
 
-/// An access category, by priority.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Category {
-    /// AC_BK.
-    Background,
-    /// AC_BE.
-    BestEffort,
-    /// AC_VI.
-    Video,
-    /// AC_VO.
-    Voice,
+crate::named! {
+    /// An access category, by priority, the least important first.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Category {
+        /// AC_BK.
+        Background = "background",
+        /// AC_BE.
+        BestEffort = "best-effort",
+        /// AC_VI.
+        Video = "video",
+        /// AC_VO.
+        Voice = "voice",
+    }
 }
 
 impl Category {
-    /// All of them, the least important first.
-    pub const ALL: [Category; 4] = [Category::Background, Category::BestEffort, Category::Video, Category::Voice];
-
-    /// Its name in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Category::Background => "background",
-            Category::BestEffort => "best-effort",
-            Category::Video => "video",
-            Category::Voice => "voice",
-        }
-    }
-
     /// The category of a DiffServ codepoint: its three highest bits are the user priority, as Linux does
     /// (`cfg80211_classify8021d`), and user priorities are mapped by table 10-1.
     pub const fn of_class(class: u8) -> Category {

@@ -5,40 +5,27 @@
 use super::modulation::{Modulation, high_throughput, ofdm, ofdm_basic, plain};
 use crate::time::Span;
 
-/// A physical layer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standard {
-    /// Frequency hopping at 1 Mbit/s (IEEE Std 802.11-1997 clause 14), with the values of table II of G. Bianchi,
-    /// "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18(3), 2000.
-    Fhss,
-    /// 802.11b: direct sequence at 1 to 11 Mbit/s in the band of 2.4 GHz (clauses 15 and 16), with the long preamble.
-    B,
-    /// 802.11a: OFDM in the band of 5 GHz (clause 17).
-    A,
-    /// 802.11g: the same in the band of 2.4 GHz (clause 18), without stations of 802.11b, so with the short slot.
-    G,
-    /// 802.11n: high throughput (clause 19), in the mixed format, in the band of 5 GHz.
-    N,
-    /// 802.11ac: very high throughput (clause 21).
-    Ac,
+crate::named! {
+    /// A physical layer.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Standard {
+        /// Frequency hopping at 1 Mbit/s (IEEE Std 802.11-1997 clause 14), with the values of table II of G. Bianchi,
+        /// "Performance analysis of the IEEE 802.11 distributed coordination function", IEEE JSAC 18(3), 2000.
+        Fhss = "802.11-fhss",
+        /// 802.11b: direct sequence at 1 to 11 Mbit/s in the band of 2.4 GHz (clauses 15 and 16), with the long preamble.
+        B = "802.11b",
+        /// 802.11a: OFDM in the band of 5 GHz (clause 17).
+        A = "802.11a",
+        /// 802.11g: the same in the band of 2.4 GHz (clause 18), without stations of 802.11b, so with the short slot.
+        G = "802.11g",
+        /// 802.11n: high throughput (clause 19), in the mixed format, in the band of 5 GHz.
+        N = "802.11n",
+        /// 802.11ac: very high throughput (clause 21).
+        Ac = "802.11ac",
+    }
 }
 
 impl Standard {
-    /// All of them.
-    pub const ALL: [Standard; 6] = [Standard::Fhss, Standard::B, Standard::A, Standard::G, Standard::N, Standard::Ac];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Standard::Fhss => "802.11-fhss",
-            Standard::B => "802.11b",
-            Standard::A => "802.11a",
-            Standard::G => "802.11g",
-            Standard::N => "802.11n",
-            Standard::Ac => "802.11ac",
-        }
-    }
-
     /// Whether frames can be aggregated and are acknowledged together then.
     pub const fn aggregates(self) -> bool {
         matches!(self, Standard::N | Standard::Ac)

@@ -11,10 +11,7 @@ pub use write::Writer;
 use crate::cursor::Cursor;
 use crate::framed::{Fault, Format, Gave, Meant, Records};
 use crate::pieces::Stateful;
-use crate::reader::{ReadTraces, Step};
 use crate::{Address, Hop, Method, Stop, Trace};
-use std::collections::BTreeMap;
-use std::io::Read;
 
 pub(crate) const MAGIC: u16 = 0xdfb0;
 const IP_PATH: u32 = 0x3000;
@@ -23,8 +20,9 @@ const HOPS_HAVE_RTT: u32 = 1;
 /// Attribute: when the object was made; of format 13, a Unix date.
 const CREATION: u32 = 2;
 
+/// The format of ARTS, which has no state.
 #[derive(Clone, Default)]
-pub(crate) struct Arts;
+pub struct Arts;
 
 impl Stateful for Arts {}
 
@@ -110,7 +108,14 @@ fn path(at: &mut Cursor, trace: &mut Trace, version: u32, flags: u32) -> Result<
     let reply_ttl = if version >= 2 { at.u8()? } else { 0 };
     let with_rtt = version == 1 || (version > 1 && flags & HOPS_HAVE_RTT != 0);
     for _ in 0..count {
-        trace.hops.push(hop(at, with_rtt)?);
+        let mut hop = Hop { ttl: at.u8()?, address: Address::v4(at.array()?), icmp_type: 11, ..Hop::default() };
+        if with_rtt {
+            (hop.rtt_us, hop.attempt) = (at.u32()?, at.u8()?);
+        }
+        if hop.ttl == 0 {
+            return Err("a hop without a TTL");
+        }
+        trace.hops.push(hop);
     }
     if trace.stop == Stop::Unreach
         && let Some(last) = trace.hops.last_mut()
@@ -128,38 +133,10 @@ fn path(at: &mut Cursor, trace: &mut Trace, version: u32, flags: u32) -> Result<
     Ok(())
 }
 
-fn hop(at: &mut Cursor, with_rtt: bool) -> Result<Hop, Fault> {
-    let mut hop = Hop { ttl: at.u8()?, address: Address::v4(at.array()?), icmp_type: 11, ..Hop::default() };
-    if with_rtt {
-        (hop.rtt_us, hop.attempt) = (at.u32()?, at.u8()?);
-    }
-    if hop.ttl == 0 {
-        return Err("a hop without a TTL");
-    }
-    Ok(hop)
-}
-
 /// Whether what was read so far begins as an ARTS file does.
 pub(crate) fn detect(start: &[u8]) -> bool {
     start.starts_with(&Arts::MAGIC)
 }
 
 /// A reader of ARTS from any stream, in memory that depends on the longest object alone.
-pub struct Reader<R>(Records<R, Arts>);
-
-impl<R: Read> Reader<R> {
-    /// A reader of the objects in `stream`, which is read in large pieces: there is no need to buffer it.
-    pub fn new(stream: R) -> Reader<R> {
-        Reader(Records::new(stream, Arts))
-    }
-}
-
-impl<R: Read> ReadTraces for Reader<R> {
-    fn read_into(&mut self, trace: &mut Trace) -> Step {
-        self.0.read_into(trace)
-    }
-
-    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
-        self.0.records()
-    }
-}
+pub type Reader<R> = Records<R, Arts>;

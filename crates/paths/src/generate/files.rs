@@ -12,25 +12,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The format of a file of generated traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// scamper's warts.
-    Warts,
-    /// skitter's ARTS of version 3; IPv4 alone.
-    Arts,
-    /// RIPE Atlas's results, a line each.
-    Atlas,
+haltere_net::named! {
+    /// The format of a file of generated traces.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// scamper's warts.
+        Warts = "warts",
+        /// skitter's ARTS of version 3; IPv4 alone.
+        Arts = "arts",
+        /// RIPE Atlas's results, a line each.
+        Atlas = "atlas",
+    }
 }
 
 impl Kind {
-    const NAMED: [(Kind, &'static str); 3] = [(Kind::Warts, "warts"), (Kind::Arts, "arts"), (Kind::Atlas, "atlas")];
-
-    /// The format of this name.
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::NAMED.iter().find(|&&(_, known)| known == name).map(|&(kind, _)| kind)
-    }
-
     /// The ending of its files' names.
     fn suffix(self) -> &'static str {
         match self {

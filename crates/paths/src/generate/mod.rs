@@ -50,7 +50,7 @@ impl Generator {
     /// A generator of the traces that `monitor` makes from `start_s` (seconds since the Unix epoch) on.
     pub fn new(seed: u64, monitor: &str, start_s: u64, profile: Profile) -> Generator {
         let mut dice = Streams::new(seed, 0).named(monitor);
-        let source = address(dice.bits(), profile.v6);
+        let source = profile.address(dice.bits());
         Generator { profile, dice, source, clock_us: start_s * 1_000_000, monitor: Arc::from(monitor) }
     }
 
@@ -67,19 +67,19 @@ impl Generator {
         let complete = self.dice.chance(self.profile.complete);
         let looped = !complete && self.dice.chance(self.profile.looped / (1.0 - self.profile.complete).max(1e-9));
         trace.source = self.source;
-        trace.destination = address(target, self.profile.v6);
+        trace.destination = self.profile.address(target);
         trace.start_us = self.clock_us;
         trace.method = Method::IcmpEchoParis;
         (trace.source_port, trace.destination_port, trace.flags) = (44_249, self.dice.bits() as u16 | 1, 0x20);
         (trace.attempts, trace.gap_limit, trace.gap_action, trace.wait_s) = (2, 5, 1, 5);
         (trace.probe_size, trace.list_id, trace.cycle_id) = (if self.profile.v6 { 64 } else { 44 }, 1, 1);
         trace.set_monitor(Some(&self.monitor.clone()));
-        self.walk(trace, target, hops, complete);
+        trace.answered = complete;
+        self.walk(trace, target, hops);
         if looped && let Some(&hop) = trace.hops.iter().rev().nth(1) {
             let ttl = trace.length() + 1;
             trace.hops.push(Hop { ttl, ..hop });
         }
-        trace.answered = complete;
         trace.stop = match (complete, looped) {
             (true, _) => Stop::Completed,
             (_, true) => Stop::Loop,
@@ -90,19 +90,19 @@ impl Generator {
         self.clock_us += 9_000 + self.dice.below(2_000);
     }
 
-    fn walk(&mut self, trace: &mut Trace, target: u64, hops: u8, complete: bool) {
+    fn walk(&mut self, trace: &mut Trace, target: u64, hops: u8) {
         let mut rtt_us = 150.0;
         let mut sent_us = trace.start_us;
         for ttl in 1..=hops {
             let last = ttl == hops;
             rtt_us += 8_000.0 * self.dice.unit() * self.dice.unit() * self.dice.unit() + 30.0;
             sent_us += rtt_us as u64 + 2_000;
-            if if last { !complete } else { self.dice.chance(self.profile.silent) } {
+            if if last { !trace.answered } else { self.dice.chance(self.profile.silent) } {
                 continue;
             }
             // A router stands where the first bits of destinations agree: 3 bits more with each hop.
             let prefix = target >> 61_u32.saturating_sub(3 * u32::from(ttl));
-            let at = if last { trace.destination } else { address(scatter(prefix, ttl), self.profile.v6) };
+            let at = if last { trace.destination } else { self.profile.address(scatter(prefix, ttl)) };
             let size = if last { trace.probe_size } else { 56 };
             trace.hops.push(Hop {
                 address: at,
@@ -135,12 +135,14 @@ fn scatter(prefix: u64, ttl: u8) -> u64 {
     z ^ (z >> 31)
 }
 
-fn address(bits: u64, v6: bool) -> Address {
-    let b = bits.to_be_bytes();
-    if v6 {
-        // 2001:db8::/32 is for documentation (RFC 3849).
-        Address::v6([0x20, 0x01, 0x0d, 0xb8, b[0], b[1], b[2], b[3], 0, 0, 0, 0, b[4], b[5], b[6], b[7]])
-    } else {
-        Address::v4([1 + b[0] % 223, b[1], b[2], b[3]])
+impl Profile {
+    fn address(&self, bits: u64) -> Address {
+        let b = bits.to_be_bytes();
+        if self.v6 {
+            // 2001:db8::/32 is for documentation (RFC 3849).
+            Address::v6([0x20, 0x01, 0x0d, 0xb8, b[0], b[1], b[2], b[3], 0, 0, 0, 0, b[4], b[5], b[6], b[7]])
+        } else {
+            Address::v4([1 + b[0] % 223, b[1], b[2], b[3]])
+        }
     }
 }

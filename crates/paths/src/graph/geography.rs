@@ -12,20 +12,20 @@ pub const IN_FIBRE: f64 = 2.0 / 3.0;
 
 /// A node's place: latitude and longitude in radians, and the latitude's cosine; NaN if not known.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Location {
     latitude: f64,
     longitude: f64,
     cosine: f64,
 }
 
-impl Place {
+impl Location {
     fn is_known(&self) -> bool {
         !self.cosine.is_nan()
     }
 
     /// The great circle between two places, kilometres: the haversine (Sinnott, Sky and Telescope 68, 1984), which
     /// unlike the law of cosines keeps its digits where places are near.
-    fn distance_km(&self, other: &Place) -> f64 {
+    fn distance_km(&self, other: &Location) -> f64 {
         let half = |angle: f64| {
             let sine = libm::sin(angle / 2.0);
             sine * sine
@@ -61,7 +61,7 @@ impl std::error::Error for NoPlace {}
 
 /// The places of all nodes of a graph.
 #[derive(Clone, Debug)]
-pub struct Places(Vec<Place>);
+pub struct Places(Vec<Location>);
 
 /// The geography of a path; a value that is not known is NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +89,7 @@ impl Places {
             }
             // One NaN makes all of it unknown.
             let radians = latitude.to_radians();
-            Ok(Place {
+            Ok(Location {
                 latitude: radians,
                 longitude: longitude.to_radians(),
                 cosine: libm::cos(radians) + 0.0 * longitude,
@@ -101,7 +101,7 @@ impl Places {
     /// The geography of a path, given by its nodes.
     pub fn geography(&self, path: &[u32]) -> Geography {
         let place = |node: &u32| self.0.get(*node as usize).filter(|place| place.is_known());
-        let (mut path_km, mut before, mut located) = (0.0, None::<&Place>, 0usize);
+        let (mut path_km, mut before, mut located) = (0.0, None::<&Location>, 0usize);
         for here in path.iter().filter_map(place) {
             path_km += before.map_or(0.0, |before| before.distance_km(here));
             (before, located) = (Some(here), located + 1);

@@ -193,7 +193,7 @@ fn reply(pull: &mut Pull<'_>, trace: &mut Trace, attempt: u8) -> Read<()> {
     if hop.address.is_none() || late {
         return Ok(());
     }
-    if let Some(told) = unreachable(error, hop.address.is_v4()) {
+    if let Some(told) = unreachable(error, hop.address) {
         (hop.icmp_type, hop.icmp_code) = told;
     }
     trace.hops.push(hop);
@@ -246,8 +246,8 @@ fn label(pull: &mut Pull<'_>, stack: &mut Vec<u8>) -> Read<()> {
 }
 
 /// Type and code of an ICMP message that says that something cannot be reached: a letter, or the code.
-fn unreachable(error: Value<'_>, v4: bool) -> Option<(u8, u8)> {
-    let known = |code4, code6| Some(if v4 { (3, code4) } else { (1, code6) });
+fn unreachable(error: Value<'_>, by: Address) -> Option<(u8, u8)> {
+    let known = |code4, code6| Some(if by.is_v4() { (3, code4) } else { (1, code6) });
     match error {
         Value::Text(b"N") => known(0, 0),
         Value::Text(b"P") => known(2, 6),

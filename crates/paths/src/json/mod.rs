@@ -11,7 +11,7 @@ mod write;
 
 pub use write::atlas;
 
-use crate::pieces::{Bytes, Cut, Cutting, Resume};
+use crate::pieces::{Bytes, Cut, Cutting, Resume, Seen};
 use crate::reader::{Damage, ReadTraces, Step, end, until_some};
 use crate::window::Window;
 use crate::{Multipath, Trace};
@@ -282,13 +282,14 @@ pub(crate) struct Cutter {
 impl Cut for Cutter {
     type State = u64;
 
-    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
+    fn cut(&mut self, seen: Seen<'_>) -> Option<Cutting> {
+        let bytes = seen.bytes;
         if self.beginning.is_empty() {
             let start = bytes.iter().position(|&b| b == b'{')?;
             let length = bytes[start..].iter().position(|&b| b == b':').filter(|&n| n < 64)?;
             self.beginning = bytes[start..start + length].to_vec();
         }
-        if let Some(rest) = Self::rest(bytes, end) {
+        if let Some(rest) = Self::rest(seen) {
             return Some(rest);
         }
         let begins = |at: usize| bytes[at - 1] == b'\n' || bytes[at..].starts_with(&self.beginning);

@@ -1,7 +1,7 @@
 //! Where a stream is cut into pieces.
 
 use super::Bytes;
-use super::line::Slot;
+use super::line::{Slot, Stage};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender};
@@ -20,17 +20,26 @@ pub(crate) struct Cutting {
     pub sound: bool,
 }
 
+/// Bytes of a stream that are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Whether there are no more.
+    pub end: bool,
+}
+
 /// Finds where pieces end. It need not be right: a piece that begins elsewhere than a record does is not used.
 pub(crate) trait Cut: Send {
     /// The state that a reader needs at the beginning of a piece.
     type State;
 
-    /// Where the piece at the start of `bytes` ends, which should not be far behind [`Cut::WANTED`]; none if more bytes are
-    /// needed. `end`: there are no more.
-    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting>;
+    /// Where the piece at the start of the bytes ends, which should not be far behind [`Cut::WANTED`]; none if more bytes are
+    /// needed.
+    fn cut(&mut self, seen: Seen<'_>) -> Option<Cutting>;
 
-    /// All of `bytes`, if they are the stream's last ones and few enough for one piece.
-    fn rest(bytes: &[u8], end: bool) -> Option<Cutting> {
+    /// All of the bytes, if they are the stream's last ones and few enough for one piece.
+    fn rest(Seen { bytes, end }: Seen<'_>) -> Option<Cutting> {
         (end && bytes.len() <= Self::WANTED).then_some(Cutting { bytes: bytes.len(), sound: true })
     }
 
@@ -64,7 +73,7 @@ pub(super) fn cut_all<S>(
         let state = cutter.state();
         let last = end && failure.is_none();
         let whole = Cutting { bytes: bytes.len(), sound: last };
-        let cutting = match cutter.cut(&bytes, last) {
+        let cutting = match cutter.cut(Seen { bytes: &bytes, end: last }) {
             Some(cutting) => cutting,
             None if end || bytes.len() >= LONGEST => whole,
             None => {
@@ -75,7 +84,8 @@ pub(super) fn cut_all<S>(
         wanted = PIECE + PIECE / 8;
         let rest = bytes.split_off(cutting.bytes);
         let last = end && rest.is_empty();
-        let slot = Arc::new(Slot::new(offset, bytes, state, cutting.sound, failure.take_if(|_| last)));
+        let stage = if cutting.sound { Stage::Waiting } else { Stage::Done(None) };
+        let slot = Arc::new(Slot::new(offset, bytes, state, stage, failure.take_if(|_| last)));
         offset = slot.end();
         bytes = rest;
         // A piece that is not sound is read by a single reader alone.

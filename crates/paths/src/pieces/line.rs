@@ -13,7 +13,7 @@ use std::thread;
 const KEPT: usize = 4;
 
 /// How far the decoding of a piece has come.
-enum Stage<S> {
+pub(super) enum Stage<S> {
     Waiting,
     /// None if it holds damage.
     Done(Option<Decoded<S>>),
@@ -32,8 +32,7 @@ pub(super) struct Slot<S> {
 }
 
 impl<S> Slot<S> {
-    pub fn new(offset: u64, bytes: Vec<u8>, state: S, sound: bool, failure: Option<io::Error>) -> Slot<S> {
-        let stage = if sound { Stage::Waiting } else { Stage::Done(None) };
+    pub fn new(offset: u64, bytes: Vec<u8>, state: S, stage: Stage<S>, failure: Option<io::Error>) -> Slot<S> {
         Slot { offset, bytes, state, failure, stage: Mutex::new(stage), done: Condvar::new() }
     }
 

@@ -11,7 +11,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cut::{Cut, Cutting};
+pub(crate) use cut::{Cut, Cutting, Seen};
 pub(crate) use records::{Stateful, Walk};
 
 use crate::reader::{ReadTraces, Step};

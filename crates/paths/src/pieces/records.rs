@@ -1,6 +1,6 @@
 //! Cutting streams of records that tell their lengths: a walk from header to header.
 
-use super::cut::{Cut, Cutting};
+use super::cut::{Cut, Cutting, Seen};
 use crate::framed::Format;
 
 /// A format whose records may change what later records mean.
@@ -33,7 +33,7 @@ impl<F: Stateful> Walk<F> {
     }
 
     /// Whether a record begins at `at`, as far as can be seen; or the stream ends there.
-    fn begins(bytes: &[u8], at: usize, end: bool) -> Result<(), Lacking> {
+    fn begins(Seen { bytes, end }: Seen<'_>, at: usize) -> Result<(), Lacking> {
         match &bytes[at..] {
             [] if end => Ok(()),
             there if there.starts_with(&F::MAGIC) => Ok(()),
@@ -43,11 +43,12 @@ impl<F: Stateful> Walk<F> {
     }
 
     /// The next place behind the first byte where a record may begin that is followed by another.
-    fn find(bytes: &[u8], end: bool) -> Option<usize> {
+    fn find(seen: Seen<'_>) -> Option<usize> {
+        let bytes = seen.bytes;
         (1..bytes.len()).find(|&at| {
             bytes[at..].starts_with(&F::MAGIC)
                 && bytes.get(at..at + F::HEADER).is_some_and(F::plausible)
-                && Self::end(bytes, at).is_ok_and(|next| Self::begins(bytes, next, end).is_ok())
+                && Self::end(bytes, at).is_ok_and(|next| Self::begins(seen, next).is_ok())
         })
     }
 }
@@ -63,10 +64,11 @@ enum Lacking {
 impl<F: Stateful> Cut for Walk<F> {
     type State = F;
 
-    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
+    fn cut(&mut self, seen: Seen<'_>) -> Option<Cutting> {
+        let bytes = seen.bytes;
         let mut at = 0;
         while at < Self::WANTED {
-            let next = Self::end(bytes, at).and_then(|next| Self::begins(bytes, next, end).map(|()| next));
+            let next = Self::end(bytes, at).and_then(|next| Self::begins(seen, next).map(|()| next));
             match next {
                 Ok(next) => {
                     let (header, body) = bytes[at..next].split_at(F::HEADER);
@@ -79,7 +81,7 @@ impl<F: Stateful> Cut for Walk<F> {
                 Err(_) if at > 0 => break,
                 Err(Lacking::Bytes) => return None,
                 Err(Lacking::Record) => {
-                    let found = Self::find(bytes, end)?;
+                    let found = Self::find(seen)?;
                     self.0.lost();
                     return Some(Cutting { bytes: found, sound: false });
                 }

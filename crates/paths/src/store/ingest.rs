@@ -308,7 +308,7 @@ impl Run<'_> {
             let day = part.day.map_or_else(|| "unknown".to_owned(), |day| day.to_string());
             entry.parts.push(format!(
                 "{}/source={}/day={day}/{}-{}.parquet",
-                part.table.folder(),
+                part.table.name(),
                 entry.source,
                 entry.digest,
                 part.number

@@ -137,9 +137,9 @@ impl Lake {
                 known.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
             }
         }
-        make_folder(&self.root.join(Table::Traces.folder()))?;
+        make_folder(&self.root.join(Table::Traces.name()))?;
         for table in Table::ALL {
-            self.sweep_table(&self.root.join(table.folder()), &known)?;
+            self.sweep_table(&self.root.join(table.name()), &known)?;
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ impl Links {
     /// Adds what a measurement found.
     pub fn push(&mut self, found: &Multipath) -> std::result::Result<(), Refusal> {
         let day = Some(found.start_us).filter(|&us| us != 0).and_then(Day::of);
-        self.days.entry(day).or_default().push(found, day.is_some());
+        self.days.entry(day).or_default().push(found, day.map(|_| found.start_us as i64));
         self.waiting += found.links.len();
         if self.waiting >= LINKS { self.write() } else { Ok(()) }
     }
@@ -103,7 +103,7 @@ fn key(found: &Multipath) -> u64 {
 }
 
 impl Rows {
-    fn push(&mut self, found: &Multipath, dated: bool) {
+    fn push(&mut self, found: &Multipath, start: Option<i64>) {
         let key = key(found) as i64;
         let mut scratch = String::new();
         let monitor = rows::name_of(found.monitor.as_deref(), 0, found.source, &mut scratch);
@@ -112,7 +112,7 @@ impl Rows {
             self.monitor.push(monitor);
             push_end(found.source, &mut self.src, &mut self.src_there);
             self.dst.push(found.destination);
-            self.start.push(dated.then_some(found.start_us as i64));
+            self.start.push(start);
             self.method.push(found.method);
             self.sport.push(rows::port(found.source_port));
             self.dport.push(rows::port(found.destination_port));

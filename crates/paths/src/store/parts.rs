@@ -28,25 +28,14 @@ impl Default for Bounds {
     }
 }
 
-/// The tables of a lake; each has a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Table {
-    /// A row a trace.
-    Traces,
-    /// A row a link of a multipath measurement.
-    Multipath,
-}
-
-impl Table {
-    /// All of them.
-    pub const ALL: [Table; 2] = [Table::Traces, Table::Multipath];
-
-    /// The name of its folder.
-    pub fn folder(self) -> &'static str {
-        match self {
-            Table::Traces => "traces",
-            Table::Multipath => "multipath",
-        }
+haltere_net::named! {
+    /// The tables of a lake; each has a folder of its name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Table {
+        /// A row a trace.
+        Traces = "traces",
+        /// A row a link of a multipath measurement.
+        Multipath = "multipath",
     }
 }
 

@@ -4,7 +4,7 @@ use super::columns::{Addresses, Group, Optional, Words, all_there, push_end, som
 use super::key::Keys;
 use super::schema;
 use crate::calendar::Day;
-use crate::{Address, Class, Hop, Marks, Trace};
+use crate::{Address, Hop, Marks, Trace};
 use bytes::Bytes;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
@@ -15,17 +15,6 @@ use std::fs::File;
 
 /// Longest name of a monitor that is kept, bytes: what a host's name may have (RFC 1035, section 2.3.4).
 const MONITOR: usize = 255;
-
-/// The word for a class, in the column `class`.
-pub(super) fn class_word(class: Class) -> &'static str {
-    match class {
-        Class::Clean => "clean",
-        Class::Loop => "loop",
-        Class::Repeat => "repeat",
-        Class::TooLong => "toolong",
-        Class::Incomplete => "incomplete",
-    }
-}
 
 /// When a trace began, microseconds since the Unix epoch; none if it is not known or beyond the calendar.
 pub(super) fn start_us(trace: &Trace) -> Option<u64> {
@@ -140,7 +129,7 @@ impl Rows {
         self.start.push(start_us.map(|us| us as i64));
         self.method.push(trace.method.name());
         self.stop.push(trace.stop.name());
-        self.class.push(class_word(marks.class()));
+        self.class.push(marks.class().name());
         let holds = [marks.complete, marks.too_long, marks.looped, marks.gap, marks.adjacent, marks.multi];
         self.marks.iter_mut().zip(holds).for_each(|(column, holds)| column.push(holds));
         self.hops.push(trace.length().into());

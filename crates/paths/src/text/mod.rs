@@ -7,7 +7,7 @@ mod lines;
 pub(crate) use lines::{Lines, Row, beginnings};
 
 use crate::json::mtr::{finish, host};
-use crate::pieces::{Bytes, Cut, Cutting, Resume};
+use crate::pieces::{Bytes, Cut, Cutting, Resume, Seen};
 use crate::reader::{Damage, ReadTraces, Step, end};
 use crate::{Address, Stop, Trace};
 use hop::Line;
@@ -217,14 +217,15 @@ pub(crate) struct Cutter;
 impl Cut for Cutter {
     type State = ();
 
-    fn cut(&mut self, bytes: &[u8], end: bool) -> Option<Cutting> {
-        if let Some(rest) = Self::rest(bytes, end) {
+    fn cut(&mut self, seen: Seen<'_>) -> Option<Cutting> {
+        let bytes = seen.bytes;
+        if let Some(rest) = Self::rest(seen) {
             return Some(rest);
         }
         let opens = |&at: &usize| {
             let line = bytes[at..].split(|&b| b == b'\n').next().unwrap_or_default();
             // A line that does not end may go on so that it opens none.
-            (at + line.len() < bytes.len() || end) && opening(&String::from_utf8_lossy(line)).is_some()
+            (at + line.len() < bytes.len() || seen.end) && opening(&String::from_utf8_lossy(line)).is_some()
         };
         beginnings(bytes, Self::WANTED).find(opens).map(|bytes| Cutting { bytes, sound: true })
     }

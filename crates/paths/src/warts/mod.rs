@@ -14,10 +14,7 @@ pub use write::{Addresses, Writer};
 use crate::Trace;
 use crate::framed::{Fault, Format, Gave, Meant, Records};
 use crate::pieces::Stateful;
-use crate::reader::{ReadTraces, Step};
 pub(crate) use state::State;
-use std::collections::BTreeMap;
-use std::io::Read;
 
 pub(crate) const MAGIC: u16 = 0x1205;
 
@@ -126,21 +123,4 @@ pub(crate) fn detect(start: &[u8]) -> bool {
 }
 
 /// A reader of warts from any stream, in memory that depends on the longest record alone.
-pub struct Reader<R>(Records<R, State>);
-
-impl<R: Read> Reader<R> {
-    /// A reader of the records in `stream`, which is read in large pieces: there is no need to buffer it.
-    pub fn new(stream: R) -> Reader<R> {
-        Reader(Records::new(stream, State::default()))
-    }
-}
-
-impl<R: Read> ReadTraces for Reader<R> {
-    fn read_into(&mut self, trace: &mut Trace) -> Step {
-        self.0.read_into(trace)
-    }
-
-    fn records(&mut self) -> &BTreeMap<&'static str, u64> {
-        self.0.records()
-    }
-}
+pub type Reader<R> = Records<R, State>;

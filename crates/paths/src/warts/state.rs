@@ -52,7 +52,7 @@ impl Table {
 
 /// The tables of the file that is being read. When files were joined with `cat`, each has its own.
 #[derive(Clone, Default)]
-pub(crate) struct State {
+pub struct State {
     lists: HashMap<u32, List>,
     cycles: HashMap<u32, Cycle>,
     last_list: (u32, List),

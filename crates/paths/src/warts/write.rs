@@ -37,9 +37,9 @@ impl Fields {
         self.bytes.extend_from_slice(bytes);
     }
 
-    fn put_if(&mut self, wanted: bool, number: u32, bytes: &[u8]) {
-        if wanted {
-            self.put(number, bytes);
+    fn put_some(&mut self, number: u32, bytes: Option<impl AsRef<[u8]>>) {
+        if let Some(bytes) = bytes {
+            self.put(number, bytes.as_ref());
         }
     }
 
@@ -169,7 +169,7 @@ impl<W: Write> Writer<W> {
         f.put(5, &instant(t.start_us));
         f.put(6, &[t.stop.number()]);
         f.put(7, &[t.stop_data]);
-        f.put_if(t.flags & 0xff != 0, 8, &[t.flags as u8]);
+        f.put_some(8, (t.flags & 0xff != 0).then_some([t.flags as u8]));
         f.put(9, &[t.attempts]);
         f.put(10, &[t.hop_limit]);
         f.put(11, &[t.method.number()]);
@@ -191,12 +191,12 @@ impl<W: Write> Writer<W> {
             self.put_address(&mut f, 3, 26, Some(t.source));
             self.put_address(&mut f, 4, 27, Some(t.destination));
         }
-        f.put_if(t.user_id != 0, 28, &t.user_id.to_be_bytes());
-        f.put_if(t.offset != 0, 29, &t.offset.to_be_bytes());
-        f.put_if(!t.router.is_none(), 30, &literal(t.router));
-        f.put_if(t.parallel != 0, 31, &[t.parallel]);
-        f.put_if(t.flags > 0xff, 32, &t.flags.to_be_bytes());
-        f.put_if(t.stop_hop != 0, 33, &[t.stop_hop]);
+        f.put_some(28, (t.user_id != 0).then(|| t.user_id.to_be_bytes()));
+        f.put_some(29, (t.offset != 0).then(|| t.offset.to_be_bytes()));
+        f.put_some(30, (!t.router.is_none()).then(|| literal(t.router)));
+        f.put_some(31, (t.parallel != 0).then_some([t.parallel]));
+        f.put_some(32, (t.flags > 0xff).then(|| t.flags.to_be_bytes()));
+        f.put_some(33, (t.stop_hop != 0).then_some([t.stop_hop]));
         f
     }
 
@@ -208,17 +208,17 @@ impl<W: Write> Writer<W> {
         f.put(2, &[h.ttl]);
         f.put(3, &[h.reply_ttl]);
         f.put(4, &[h.flags]);
-        f.put_if(h.attempt != 0, 5, &[h.attempt.wrapping_sub(1)]);
-        f.put_if(h.rtt_us != Hop::NO_RTT, 6, &h.rtt_us.to_be_bytes());
-        f.put_if(h.flags & Hop::TCP == 0 && h.icmp_type != Hop::NO_ICMP, 7, &[h.icmp_type, h.icmp_code]);
+        f.put_some(5, (h.attempt != 0).then(|| [h.attempt.wrapping_sub(1)]));
+        f.put_some(6, (h.rtt_us != Hop::NO_RTT).then(|| h.rtt_us.to_be_bytes()));
+        f.put_some(7, (h.flags & Hop::TCP == 0 && h.icmp_type != Hop::NO_ICMP).then_some([h.icmp_type, h.icmp_code]));
         f.put(8, &h.probe_size.to_be_bytes());
         f.put(9, &h.reply_size.to_be_bytes());
-        f.put_if(h.reply_id != 0, 10, &h.reply_id.to_be_bytes());
+        f.put_some(10, (h.reply_id != 0).then(|| h.reply_id.to_be_bytes()));
         f.put(11, &[h.reply_tos]);
-        f.put_if(h.next_mtu != 0, 12, &h.next_mtu.to_be_bytes());
-        f.put_if(h.quoted_size != h.probe_size, 13, &h.quoted_size.to_be_bytes());
-        f.put_if(h.quoted_ttl != 1, 14, &[h.quoted_ttl]);
-        f.put_if(h.flags & Hop::TCP != 0, 15, &[h.tcp_flags]);
+        f.put_some(12, (h.next_mtu != 0).then(|| h.next_mtu.to_be_bytes()));
+        f.put_some(13, (h.quoted_size != h.probe_size).then(|| h.quoted_size.to_be_bytes()));
+        f.put_some(14, (h.quoted_ttl != 1).then_some([h.quoted_ttl]));
+        f.put_some(15, (h.flags & Hop::TCP != 0).then_some([h.tcp_flags]));
         f.put(16, &[h.quoted_tos]);
         let mut extensions = Vec::new();
         for e in trace.extensions.iter().filter(|e| e.hop == at) {
@@ -228,11 +228,11 @@ impl<W: Write> Writer<W> {
             extensions.extend_from_slice(data);
         }
         let len = (extensions.len() as u16).to_be_bytes();
-        f.put_if(!extensions.is_empty(), 17, &[&len[..], &extensions].concat());
+        f.put_some(17, (!extensions.is_empty()).then(|| [&len[..], &extensions].concat()));
         if self.addresses == Addresses::Embedded {
             self.put_address(&mut f, 1, 18, Some(h.address));
         }
-        f.put_if(h.sent_us != 0, 19, &instant(h.sent_us));
+        f.put_some(19, (h.sent_us != 0).then(|| instant(h.sent_us)));
         f
     }
 

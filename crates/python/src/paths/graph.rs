@@ -39,7 +39,8 @@ fn column<'py, const N: usize>(
 
 /// The links that traces show: columns of bytes, and how many delays were raised to 1 µs.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (sources, offsets, ttls, nodes, rtts_us, *, span))]
+#[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "Python's keywords")]
 fn path_links<'py>(
     py: Python<'py>,
     sources: PyBuffer<u32>,
@@ -88,6 +89,8 @@ struct PathNetwork(Network);
 #[pymethods]
 impl PathNetwork {
     #[new]
+    #[pyo3(signature = (nodes, a, b, hops, delay_us, *, by_delay))]
+    #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "Python's keywords")]
     fn new(
         py: Python<'_>,
         nodes: u32,
@@ -122,7 +125,7 @@ impl PathNetwork {
 
     /// The K shortest paths from each source to each destination: columns of bytes.
     #[pyo3(signature = (sources, destinations, k, coordinates = None, threads = 1, on_progress = None))]
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn routes<'py>(
         &self,
         py: Python<'py>,

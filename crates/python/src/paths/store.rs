@@ -54,8 +54,8 @@ fn work(
 /// Writes files of generated traces, one a monitor and day; `on_progress` is called with the traces written so far and
 /// all traces. Returns the files' paths, or why they cannot be written.
 #[pyfunction]
-#[pyo3(signature = (folder, kind, traces, seed, monitors, start, days, ipv6, threads = 1, on_progress = None))]
-#[allow(clippy::too_many_arguments)] // They are Python's keywords.
+#[pyo3(signature = (folder, kind, traces, seed, monitors, start, days, *, ipv6, threads = 1, on_progress = None))]
+#[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "Python's keywords")]
 fn generate_paths(
     py: Python<'_>,
     folder: PathBuf,

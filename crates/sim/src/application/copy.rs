@@ -160,7 +160,9 @@ impl CopyServer {
         let mut notes = self.channel.notes();
         while self.read + ssh::ADJUST <= self.part.heard {
             self.read += ssh::ADJUST;
-            self.window += notes.adjusts.pop_front().unwrap_or(0);
+            let adjust = notes.adjusts.pop_front();
+            debug_assert!(adjust.is_some(), "every window adjustment that was heard was written");
+            self.window += adjust.unwrap_or(0);
         }
         let mut size = 0;
         while self.window.min(self.left) > 0 {

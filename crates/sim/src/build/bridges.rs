@@ -1,9 +1,9 @@
 //! Bridges: connections between two brokers. They have no process of their own: a broker opens them, another accepts them.
 
-use super::Site;
 use super::mqtt::Brokers;
 use super::roster::Slot;
 use super::transports::{Kit, Maker};
+use super::{Site, talk};
 use crate::network::Between;
 use crate::scenario::{Bridge, ScenarioError};
 use haltere_mqtt::{ClientConfig, Streams};
@@ -39,7 +39,7 @@ fn one(
     (kit, slot): (Kit, Slot),
     brokers: &mut Brokers,
 ) -> Result<(), String> {
-    let framing = brokers.framing(spec.tls, &spec.contender);
+    let framing = brokers.framing(&spec.contender, spec.tls.then(|| talk::flights(&spec.contender)));
     brokers.listen(between.to, (&kit, slot), &framing, Streams::One)?;
     let config = ClientConfig { client_id: format!("bridge {n}").as_str().into(), ..spec.client.clone() };
     let maker = Maker::new(kit, Role::Client)?;

@@ -7,7 +7,7 @@ use super::talk::Talk;
 use super::transports::{Kit, Maker};
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
-use crate::network::{FlowPath, Way};
+use crate::network::{FlowPath, HostPath};
 use crate::scenario::{self, Flow, RadioKind, ScenarioError};
 use crate::world::Spawn;
 use haltere_net::{FlowKey, Time};
@@ -52,7 +52,7 @@ pub(super) fn subject(
 }
 
 /// A process whose connections have these paths.
-pub(super) fn on_paths(ways: &[Way], spawn: Spawn) -> Spawn {
+pub(super) fn on_paths(ways: &[HostPath], spawn: Spawn) -> Spawn {
     Spawn {
         paths: ways.iter().map(|way| (way.client, way.server)).collect(),
         backups: ways.iter().map(|way| way.backup).collect(),
@@ -61,7 +61,7 @@ pub(super) fn on_paths(ways: &[Way], spawn: Spawn) -> Spawn {
 }
 
 /// The paths that the connections of a contender may have, of those that there are.
-pub(super) fn usable_paths(contender: &Contender, ways: &[Way]) -> u8 {
+pub(super) fn usable_paths(contender: &Contender, ways: &[HostPath]) -> u8 {
     if contender.transport.is_multipath() { u8::try_from(ways.len()).unwrap_or(u8::MAX) } else { 1 }
 }
 
@@ -109,7 +109,7 @@ impl FlowPart {
     ) -> Result<FlowPart, ScenarioError> {
         let flow = &site.scenario.flows[number];
         let kit = kit(site, number, flow, &path, &shadows)?;
-        let Way { client, server, .. } = *path.first();
+        let HostPath { client, server, .. } = *path.first();
         let key = FlowKey { source: client, destination: server, connection: slots[0].connection() };
         let start = path.start;
         let (spawns, delivery) = match (flow.mqtt(), path.delivery.take()) {

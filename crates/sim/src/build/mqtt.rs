@@ -64,9 +64,10 @@ impl Brokers {
         }
     }
 
-    pub fn framing(&self, tls: bool, contender: &Contender) -> Framing {
+    /// How messages are framed in a contender's streams; `tls`: the flights of its TLS, if it is to encrypt.
+    pub fn framing(&self, contender: &Contender, tls: Option<Flights>) -> Framing {
         let quic = contender.transport.is_quic();
-        let flights = if quic || !tls { Flights::none() } else { talk::flights(contender) };
+        let flights = tls.filter(|_| !quic).unwrap_or_else(Flights::none);
         Framing { flights: Arc::new(flights), streams: quic, contents: self.contents.clone() }
     }
 
@@ -150,7 +151,7 @@ impl Brokers {
 
     /// The broker on a node listens for clients of a flow.
     fn hear(&mut self, mqtt: &Mqtt, node: NodeId, (kit, slot): (&Kit, Slot)) -> Result<Framing, String> {
-        let framing = self.framing(mqtt.tls, &kit.contender);
+        let framing = self.framing(&kit.contender, mqtt.tls.then(|| talk::flights(&kit.contender)));
         let streams = if framing.streams { mqtt.streams } else { Streams::One };
         self.listen(node, (kit, slot), &framing, streams)?;
         Ok(framing)

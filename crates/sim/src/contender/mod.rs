@@ -30,23 +30,22 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The transports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
-    /// TCP.
-    Tcp,
-    /// QUIC.
-    Quic,
-    /// Multipath TCP.
-    Mptcp,
-    /// Multipath QUIC.
-    Mpquic,
+haltere_net::named! {
+    /// The transports.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Transport {
+        /// TCP.
+        Tcp,
+        /// QUIC.
+        Quic,
+        /// Multipath TCP.
+        Mptcp,
+        /// Multipath QUIC.
+        Mpquic,
+    }
 }
 
 impl Transport {
-    /// All transports.
-    pub const ALL: [Transport; 4] = [Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic];
-
     /// Its name in contenders, and a description.
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {

@@ -4,29 +4,31 @@ use super::Transport;
 use haltere_transport::mechanisms::Value;
 use haltere_transport::tcp::config::WINDOW_SHARE;
 
-/// A switch that is off by default.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Switch {
-    /// Buffers of an untuned host, or a production stack's own windows.
-    StockBuffers,
-    /// TLS 1.2 instead of TLS 1.3.
-    Tls12,
-    /// A session of an earlier connection is resumed.
-    Resumed,
-    /// TCP Fast Open with the cookie of an earlier connection.
-    FastOpen,
-    /// TLS 1.3 early data.
-    EarlyData,
-    /// QUIC's 0-RTT packets.
-    ZeroRtt,
-    /// The server validates the client's address with a Retry packet.
-    Retry,
-    /// The client's first version differs from the server's.
-    VersionNegotiation,
-    /// Our congestion control inside a production stack.
-    Haltere,
-    /// A production stack without encryption.
-    NullCipher,
+haltere_net::named! {
+    /// A switch that is off by default.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Switch {
+        /// Buffers of an untuned host, or a production stack's own windows.
+        StockBuffers,
+        /// TLS 1.2 instead of TLS 1.3.
+        Tls12,
+        /// A session of an earlier connection is resumed.
+        Resumed,
+        /// TCP Fast Open with the cookie of an earlier connection.
+        FastOpen,
+        /// TLS 1.3 early data.
+        EarlyData,
+        /// QUIC's 0-RTT packets.
+        ZeroRtt,
+        /// The server validates the client's address with a Retry packet.
+        Retry,
+        /// The client's first version differs from the server's.
+        VersionNegotiation,
+        /// Our congestion control inside a production stack.
+        Haltere,
+        /// A production stack without encryption.
+        NullCipher,
+    }
 }
 
 /// A switch's entry where switches are listed.
@@ -49,20 +51,6 @@ const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
 const TCP_ONLY: &[Transport] = &[Transport::Tcp];
 
 impl Switch {
-    /// All switches.
-    pub const ALL: [Switch; 10] = [
-        Switch::StockBuffers,
-        Switch::Tls12,
-        Switch::Resumed,
-        Switch::FastOpen,
-        Switch::EarlyData,
-        Switch::ZeroRtt,
-        Switch::Retry,
-        Switch::VersionNegotiation,
-        Switch::Haltere,
-        Switch::NullCipher,
-    ];
-
     /// The switch's entry.
     pub const fn describe(self) -> About {
         let (name, transports, summary, source) = match self {

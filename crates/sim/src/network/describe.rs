@@ -1,7 +1,7 @@
 //! A scenario's network as data, for a rig.
 
 use super::mqtt::MqttDescription;
-use super::{Between, FlowPath, Network, Way, network, ways};
+use super::{Between, FlowPath, HostPath, Network, network, ways};
 use crate::load::{Load, Told};
 use crate::scenario::{self, App, Beside, Links, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
 use haltere_net::link::LinkConfig;
@@ -278,7 +278,7 @@ fn refuse(scenario: &Scenario, network: &Network) -> Result<(), ScenarioError> {
 fn routes(scenario: &Scenario, network: &Network) -> Result<BTreeSet<RouteDescription>, ScenarioError> {
     let edges = network.topology.edges();
     let mut routes = BTreeSet::new();
-    let mut lead = |ways: &[Way]| {
+    let mut lead = |ways: &[HostPath]| {
         for way in ways {
             for (links, from, to) in [(&way.up, way.client, way.server), (&way.down, way.server, way.client)] {
                 routes.extend(links.iter().map(|&edge| {
@@ -314,7 +314,7 @@ fn first_link(route: &[u32]) -> u32 {
     route.first().map_or(0, |edge| edge / 2)
 }
 
-pub(super) fn way(way: &Way) -> WayDescription {
+pub(super) fn way(way: &HostPath) -> WayDescription {
     let (client_link, server_link) = (first_link(&way.up), first_link(&way.down));
     WayDescription { client: way.client.0, server: way.server.0, client_link, server_link, backup: way.backup }
 }

@@ -16,7 +16,7 @@ const MOST_CONNECTIONS: usize = 6;
 
 /// A TCP connection with its TLS.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+struct HostConnection {
     socket: SocketId,
     stream: StreamId,
     /// Whether requests may be sent.
@@ -34,7 +34,7 @@ pub struct Browser {
     agenda: Agenda,
     /// Objects that are due and wait for a stream.
     queue: VecDeque<usize>,
-    lanes: Vec<Lane>,
+    lanes: Vec<HostConnection>,
     /// HTTP/3: the connection, once streams may be opened.
     usable: Option<SocketId>,
     begun: bool,
@@ -112,7 +112,7 @@ impl Browser {
 
     fn open_lane(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) -> bool {
         let Some(stream) = sockets.get(socket).and_then(|c| c.open()) else { return false };
-        self.lanes.push(Lane { socket, stream, ready: false, asked: None });
+        self.lanes.push(HostConnection { socket, stream, ready: false, asked: None });
         self.say_flight((socket, stream), 0, sockets);
         true
     }
@@ -130,8 +130,7 @@ impl Browser {
 
     fn request(&mut self, on: (SocketId, StreamId), object: usize, sockets: &mut Sockets<'_>) {
         let header = self.page().objects[object].request.map(|r| r.0.0);
-        let first = !std::mem::replace(&mut self.begun, true);
-        let bytes = self.visit.flights.seal.records(self.visit.framing.request(header, first));
+        let bytes = self.visit.flights.seal.records(self.visit.framing.request(header, &mut self.begun));
         self.write(on, bytes, Note::Request(object), sockets);
     }
 

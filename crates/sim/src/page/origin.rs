@@ -97,7 +97,7 @@ impl Origin {
         let framing = self.visit.framing;
         let head = match answer.begun {
             true => 0,
-            false => framing.response(!std::mem::replace(&mut self.begun, true)),
+            false => framing.response(&mut self.begun),
         };
         answer.begun = true;
         let (header, most) = framing.frame(head);

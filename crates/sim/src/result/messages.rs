@@ -96,6 +96,12 @@ impl From<SeenMessages> for MessagesResult {
     }
 }
 
+/// The mean of the times in which the publishers of a flow were connected, s.
+pub(super) fn mean_handshake_s(seen: &Messages) -> Option<f64> {
+    let sum = seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>();
+    (!seen.handshakes.is_empty()).then(|| sum / seen.handshakes.len() as f64)
+}
+
 impl MessagesResult {
     /// The result, of deliveries from `since` on.
     pub(super) fn new(messages: &Messages, since: Time) -> MessagesResult {
@@ -117,15 +123,16 @@ impl MessagesResult {
         }
     }
 
-    /// Why the flow has failed, if it has: something is to be delivered, and with QoS 1 and 2 every message unless a queue was full.
-    pub(super) fn error(&self, qos: Option<QoS>, ended: bool) -> Option<String> {
+    /// Why the flow has failed, if it has: something is to be delivered, and with QoS 1 and 2 every message unless a queue was full
+    /// or the run was cut after a time that is `measured`.
+    pub(super) fn error(&self, qos: Option<QoS>, measured: Option<Span>) -> Option<String> {
         if self.messages_delivered == 0 {
             return Some(match self.messages_published {
                 0 => "no publisher has published: none was connected in time".to_string(),
                 published => format!("none of {published} messages was delivered"),
             });
         }
-        (qos > Some(QoS::AtMostOnce) && ended && self.messages_lost > 0)
+        (qos > Some(QoS::AtMostOnce) && measured.is_none() && self.messages_lost > 0)
             .then(|| format!("{} of {} messages were not delivered", self.messages_lost, self.messages_published))
     }
 }

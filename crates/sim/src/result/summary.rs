@@ -1,6 +1,7 @@
 //! Makes the result of a world that has run.
 
 use super::labels::{Named, labels};
+use super::messages::mean_handshake_s;
 use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
 use crate::application::{Fetch, Report};
 use crate::build::{FlowPart, Owner, Run};
@@ -112,48 +113,28 @@ impl Run {
         };
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
-        let size = flow.total();
         let completion = since_start(progress.completed);
-        let bytes = match (size, completion) {
+        let bytes = match (flow.total(), completion) {
             (Some(size), Some(_)) if seen.is_none() => size,
             (Some(size), Some(_)) => progress.received.min(size),
             (size, None) => progress.received.min(size.unwrap_or(u64::MAX)).saturating_sub(baseline.bytes[i].0),
             (None, Some(_)) => progress.received,
         };
         let receiver = self.receiver(i);
-        let (lasted, reassembly) = (progress.completed.unwrap_or(self.world.now()).since(*start), receiver.reassembly);
-        let cost = reassembly.as_deref();
+        let lasted = progress.completed.unwrap_or(self.world.now()).since(*start);
+        let cost = receiver.reassembly.as_deref();
         let order = cost.map(|r| &r.reordering);
         let before = if completion.is_some() { 0 } else { baseline.bytes[i].1 };
         let wire_bytes = receiver.received_wire_bytes - before;
         // Without elapsed time there is no rate.
         let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
-        let refused = match server.report() {
-            Report::Serve(serve) => serve.failed,
-            _ => None,
-        };
-        let reason = progress.failed.or(refused);
         let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
         let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
         let device = if flow.way() == Way::Up { server } else { client };
         let radio = device.radio(self.world.now());
-        let undelivered = messages
-            .as_ref()
-            .and_then(|seen| seen.error(flow.mqtt().map(|mqtt| mqtt.delivered_qos), measured.is_none()));
-        // A flow with several publishers has the mean of their times.
-        let handshake = seen.as_deref().filter(|seen| !seen.handshakes.is_empty()).map(|seen| {
-            seen.handshakes.iter().map(|took| took.as_secs_f64()).sum::<f64>() / seen.handshakes.len() as f64
-        });
-        let error = match (reason, size, completion) {
-            _ if undelivered.is_some() => undelivered,
-            (Some(reason), _, None) => Some(reason.text().to_string()),
-            (None, Some(size), None) if measured.is_none() => Some(format!(
-                "not finished after {}: {} of {size} bytes arrived; give time_limit a larger value",
-                self.world.now().since(*start),
-                progress.received
-            )),
-            _ => None,
-        };
+        let undelivered =
+            messages.as_ref().and_then(|seen| seen.error(flow.mqtt().map(|mqtt| mqtt.delivered_qos), measured));
+        let error = undelivered.or_else(|| self.shortfall(i, &progress, measured));
         FlowResult {
             flow: i as u32,
             contender: flow.contender.to_string(),
@@ -162,7 +143,7 @@ impl Run {
             direction: flow.way().name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
-            handshake_s: handshake.or(since_start(progress.connected)),
+            handshake_s: seen.as_deref().and_then(mean_handshake_s).or(since_start(progress.connected)),
             first_byte_s: since_start(progress.first_byte),
             longest_gap_s: progress.last.map(|_| progress.longest_gap.as_secs_f64()),
             bytes,
@@ -196,5 +177,24 @@ impl Run {
             status: if error.is_some() { "failed" } else { "ok" },
             error,
         }
+    }
+
+    /// Why a flow's transfer has failed, if it has: an end says so, or it has a size and was not finished in a run that is not
+    /// `measured` over a time.
+    fn shortfall(&self, i: usize, progress: &Fetch, measured: Option<Span>) -> Option<String> {
+        let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
+        if progress.completed.is_some() {
+            return None;
+        }
+        let refused = match self.world.process(ends.server).report() {
+            Report::Serve(serve) => serve.failed,
+            _ => None,
+        };
+        if let Some(reason) = progress.failed.or(refused) {
+            return Some(reason.text().to_string());
+        }
+        let size = flow.total().filter(|_| measured.is_none())?;
+        let (lasted, received) = (self.world.now().since(*start), progress.received);
+        Some(format!("not finished after {lasted}: {received} of {size} bytes arrived; give time_limit a larger value"))
     }
 }

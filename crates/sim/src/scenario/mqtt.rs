@@ -5,6 +5,7 @@ mod limits;
 
 pub use broker::{Bridge, Broker};
 pub(super) use broker::{BrokerSpec, check_brokers, check_used, delivered_qos};
+use limits::OnQuic;
 pub(super) use limits::Totals;
 
 use super::flow::OF_TLS;
@@ -198,13 +199,13 @@ fn at_least_one(fields: impl IntoIterator<Item = (&'static str, bool)>, path: &s
     }
 }
 
-/// How a client behaves, of a flow or a bridge. `quic` says whether the transport has more than one stream.
+/// How a client behaves, of a flow or a bridge.
 fn client(
     (version, session, keep_alive): (MqttVersion, Session, Option<Quantity<Span>>),
-    quic: bool,
+    contender: &Contender,
     path: &str,
 ) -> Result<ClientConfig, ScenarioError> {
-    let default = if quic { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
+    let default = if contender.transport.is_quic() { QUIC_KEEP_ALIVE } else { KEEP_ALIVE };
     let keep_alive = match keep_alive.map(|q| q.0) {
         None => default,
         Some(time) if time.as_nanos() % 1_000_000_000 == 0 && time <= Span::from_secs(u64::from(u16::MAX)) => {
@@ -337,7 +338,7 @@ impl MqttSpec {
                     streams: if quic { streams } else { Streams::One },
                     batch: self.batch.map(|b| Batch { messages: b.messages as usize, delay: b.delay.0 }),
                     window,
-                    ..client(of_client, quic, path)?
+                    ..client(of_client, contender, path)?
                 },
             },
             receives: ClientConfig {
@@ -346,7 +347,7 @@ impl MqttSpec {
                 receive_maximum: self.receive_maximum.unwrap_or(u16::MAX),
                 topic_alias_maximum: self.topic_alias_maximum.unwrap_or(0),
                 window,
-                ..client(of_client, quic_delivery, path)?
+                ..client(of_client, &delivery, path)?
             },
             wait: self.wait.map_or(Span::from_secs(60), |q| q.0),
             delivered_qos: qos,
@@ -359,7 +360,7 @@ impl MqttSpec {
             return Err(error(of_flow, message));
         }
         mqtt.check_counts(path, frame)?;
-        mqtt.check_streams(&at("streams"), quic, quic_delivery)?;
+        mqtt.check_streams(&at("streams"), OnQuic { publishers: quic, subscriber: quic_delivery })?;
         Ok(mqtt)
     }
 

@@ -84,6 +84,7 @@ impl World {
             return None;
         };
         // Each rebinding of a connection has a number of its own, so that the path there has one, too.
+        debug_assert!(rank < FIRST_REBOUND, "a scenario has at most 100 of them");
         let way = PathId(u8::try_from(FIRST_REBOUND + rank).unwrap_or(u8::MAX));
         let socket = self.processes[end.process as usize].table.get_mut(end.socket)?;
         if !matches!(socket.paths.get(usize::from(way.0)), Some(Some(_))) {

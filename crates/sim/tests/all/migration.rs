@@ -124,3 +124,13 @@ fn what_cannot_be_is_refused_with_the_place_and_the_remedy() {
     let unknown = refused(&scenario("quic/cubic", json!({ "rebind": [{ "at": "1s", "new": "name" }] })));
     assert!(unknown.contains("flows[0].rebind[0].new"), "{unknown}");
 }
+
+#[test]
+fn a_path_whose_number_is_beyond_what_connections_can_count_is_refused() {
+    let link = |k| json!({ "name": format!("l{k}"), "from": "s", "to": "c", "link": { "rate": "10Mbit/s", "delay": "1ms", "queue": "50p" } });
+    let mut many =
+        scenario("quic/cubic", json!({ "server": "s", "client": "c", "migrate": [{ "at": "1s", "path": 299 }] }));
+    many["topology"] = json!({ "kind": "graph", "links": (0..300).map(link).collect::<Vec<_>>() });
+    let many = refused(&many);
+    assert!(many.contains("flows[0].migrate[0].path") && many.contains("up to 255"), "{many}");
+}

@@ -18,18 +18,24 @@ use std::collections::BTreeMap;
 const MESSAGE: u64 = 1000;
 const PORT: Port = Port(1883);
 
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Protocol {
+    Tcp,
+    Quic,
+}
+
 /// Makes TCP or QUIC connections.
 struct Maker {
     name: String,
-    tcp: bool,
+    protocol: Protocol,
 }
 
 impl Transports for Maker {
     fn endpoint(&mut self, role: Role, number: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         let stream = Streams::new(1, 0).named(&format!("{}/{number}", self.name));
-        Ok(match self.tcp {
-            true => Box::new(tcp::Connection::new(tcp::Config::new(role, cc::CUBIC, stream))),
-            false => Box::new(quic::Connection::new(quic::Config::new(role, cc::CUBIC, stream))),
+        Ok(match self.protocol {
+            Protocol::Tcp => Box::new(tcp::Connection::new(tcp::Config::new(role, cc::CUBIC, stream))),
+            Protocol::Quic => Box::new(quic::Connection::new(quic::Config::new(role, cc::CUBIC, stream))),
         })
     }
 }
@@ -155,12 +161,12 @@ fn config(ms: u64) -> LinkConfig {
 }
 
 /// A broker behind a router, and devices that come and go.
-fn fleet(tcp: bool, devices: u32, rounds: u32) -> World {
+fn fleet(protocol: Protocol, devices: u32, rounds: u32) -> World {
     let mut net = Topology::new();
     let (hall, broker) = (net.node("hall"), net.node("broker"));
     net.join("uplink", hall, broker, config(5), config(5));
     let remote = Remote { address: net.addresses(broker)[0], port: PORT };
-    let maker = |name: String| Maker { name, tcp };
+    let maker = |name: String| Maker { name, protocol };
     let mut spawns = vec![spawn(broker, Box::new(Broker::default()), maker("broker".into()))];
     spawns[0].ports = vec![PORT];
     for d in 0..devices {
@@ -175,9 +181,9 @@ fn fleet(tcp: bool, devices: u32, rounds: u32) -> World {
 
 #[test]
 fn an_application_accepts_and_loses_many_connections_and_others_open_them_again() {
-    for tcp in [true, false] {
+    for protocol in [Protocol::Tcp, Protocol::Quic] {
         let (devices, rounds) = (40, 5);
-        let mut world = fleet(tcp, devices, rounds);
+        let mut world = fleet(protocol, devices, rounds);
         world.run(Time::ZERO + Span::from_secs(100), |_, _| false).unwrap();
         assert!(world.conserves());
         let report = world.processes()[0].report();
@@ -193,15 +199,15 @@ fn an_application_accepts_and_loses_many_connections_and_others_open_them_again(
         // The devices left without notice: what the broker still sends to them reaches nobody.
         assert!(world.stray_packets() > 0);
         // QUIC's broker notices by its idle timeout and closes. TCP's broker has nothing more to send.
-        let left = if tcp { devices * rounds } else { 0 };
-        assert_eq!(world.processes()[0].sockets(), left as usize, "tcp: {tcp}");
+        let left = if protocol == Protocol::Tcp { devices * rounds } else { 0 };
+        assert_eq!(world.processes()[0].sockets(), left as usize, "{protocol:?}");
     }
 }
 
 #[test]
 fn what_many_connections_do_repeats_to_the_packet() {
     let run = || {
-        let mut world = fleet(true, 20, 3);
+        let mut world = fleet(Protocol::Tcp, 20, 3);
         world.run(Time::ZERO + Span::from_secs(100), |_, _| false).unwrap();
         (world.events(), world.elements().iter().map(Element::counters).collect::<Vec<_>>())
     };
@@ -216,7 +222,7 @@ fn a_connect_without_listener_fails_and_one_without_route_fails_at_once() {
     let caller = |to: NodeId, name: &str| {
         let remote = Remote { address: net.addresses(to)[0], port: PORT };
         let device = Device::new(remote, Span::ZERO, 1);
-        let maker = Maker { name: name.into(), tcp: true };
+        let maker = Maker { name: name.into(), protocol: Protocol::Tcp };
         Spawn { start: Some(Time::ZERO), ..spawn(a, Box::new(device), maker) }
     };
     let spawns = vec![caller(b, "nobody"), caller(apart, "nowhere")];
@@ -387,9 +393,9 @@ impl Transports for TwoPaths {
     }
 }
 
-/// Two hosts with two links between them; the client's second address asks for a path to the server's second one, or, if it is
-/// `crossed`, to the first one, to which its link does not lead.
-fn two_links(crossed: bool, abandon: Option<u64>) -> World {
+/// Two hosts with two links between them; the client's second address asks for a path to the server's address of this
+/// number. Its link leads to the second one, number 1.
+fn two_links(asked: usize, abandon: Option<u64>) -> World {
     let mut net = Topology::new();
     let (server, client) = (net.node("server"), net.node("client"));
     for name in ["near", "far"] {
@@ -398,7 +404,7 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
         net.interface(client, link);
     }
     let (own, other) = (net.addresses(client).to_vec(), net.addresses(server).to_vec());
-    let further = (own[1], other[usize::from(!crossed)]);
+    let further = (own[1], other[asked]);
     let fetcher = Fetcher { server: Remote { address: other[0], port: PORT }, further, added: None, abandon, heard: 0 };
     let spawns = vec![
         Spawn::client(client, Box::new(fetcher), Box::new(TwoPaths("client")), Time::ZERO),
@@ -409,7 +415,7 @@ fn two_links(crossed: bool, abandon: Option<u64>) -> World {
 
 #[test]
 fn a_connection_takes_a_second_path_between_other_addresses() {
-    let mut world = two_links(false, None);
+    let mut world = two_links(1, None);
     assert!(world.run(Time::ZERO + Span::from_secs(20), |p, _| p[0].is_over()).unwrap() && world.conserves());
     assert_eq!(value(&world.processes()[0].report(), "added"), 1.0);
     // 3 MB over 10 Mbit/s take 2.4 s; over two such links little more than half.
@@ -420,7 +426,7 @@ fn a_connection_takes_a_second_path_between_other_addresses() {
 
 #[test]
 fn a_path_that_was_given_up_carries_nothing_more() {
-    let mut world = two_links(false, Some(1_000_000));
+    let mut world = two_links(1, Some(1_000_000));
     assert!(world.run(Time::ZERO + Span::from_secs(20), |p, _| p[0].is_over()).unwrap() && world.conserves());
     let carried = [0, 2].map(|edge: usize| world.elements()[edge].counters().delivered_bytes);
     assert!(carried[0] < OBJECT / 3 && carried[1] > OBJECT / 2, "{carried:?}");
@@ -428,7 +434,7 @@ fn a_path_that_was_given_up_carries_nothing_more() {
 
 #[test]
 fn a_path_that_no_links_make_is_refused() {
-    let mut world = two_links(true, None);
+    let mut world = two_links(0, None);
     assert!(world.run(Time::ZERO + Span::from_secs(20), |p, _| p[0].is_over()).unwrap());
     assert_eq!(value(&world.processes()[0].report(), "added"), 0.0);
     assert_eq!(world.elements()[2].counters().offered, 0);

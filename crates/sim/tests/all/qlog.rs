@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::inside::{Traced, link, look};
+use qlog::events::quic::PacketHeader;
 use qlog::events::{Event, EventData};
 use qlog::reader::{Event as Read, QlogSeqReader};
 use serde_json::json;
@@ -63,16 +64,20 @@ fn a_public_reader_takes_every_record_and_counts_what_the_run_counts() {
     }
 }
 
+/// The header of a packet that was sent.
+fn sent(event: &EventData) -> Option<&PacketHeader> {
+    if let EventData::PacketSent(p) = event { Some(&p.header) } else { None }
+}
+
+/// The header of a packet that was received.
+fn received(event: &EventData) -> Option<&PacketHeader> {
+    if let EventData::PacketReceived(p) = event { Some(&p.header) } else { None }
+}
+
 /// Type and number of each packet.
-fn names<'a>(events: &'a [Event], sent: bool) -> impl Iterator<Item = (String, u64)> + 'a {
-    events.iter().filter_map(move |e| {
-        let header = match &e.data {
-            EventData::PacketSent(p) if sent => &p.header,
-            EventData::PacketReceived(p) if !sent => &p.header,
-            _ => return None,
-        };
-        Some((format!("{:?}", header.packet_type), header.packet_number?))
-    })
+fn names(events: &[Event], header: fn(&EventData) -> Option<&PacketHeader>) -> impl Iterator<Item = (String, u64)> {
+    let headers = events.iter().filter_map(move |e| header(&e.data));
+    headers.filter_map(|header| Some((format!("{:?}", header.packet_type), header.packet_number?)))
 }
 
 #[test]
@@ -83,8 +88,8 @@ fn what_one_end_receives_the_other_has_sent_and_no_quic_packet_is_read_twice() {
     let run = look(&given, &[]);
     let (client, server) = (events(&run, "flow-0-client.sqlog"), events(&run, "flow-0-server.sqlog"));
     for (from, to) in [(&client, &server), (&server, &client)] {
-        let sent: BTreeSet<_> = names(from, true).collect();
-        let received: Vec<_> = names(to, false).collect();
+        let sent: BTreeSet<_> = names(from, sent).collect();
+        let received: Vec<_> = names(to, received).collect();
         let once: BTreeSet<_> = received.iter().cloned().collect();
         assert_eq!(once.len(), received.len());
         assert!(once.is_subset(&sent));

@@ -4,7 +4,7 @@ use super::proto::RttEstimator;
 use super::proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use super::setup::own;
 use super::{Factory, differences};
-use crate::bridge::{Driver, Estimate, INITIAL_WINDOW, Plan, Siblings};
+use crate::bridge::{Driver, EndOfAcks, Estimate, GivenUp, INITIAL_WINDOW, Plan, Siblings};
 use crate::clock::Clock;
 use crate::config::Congestion;
 use crate::meter::Meter;
@@ -99,10 +99,10 @@ macro_rules! controllers {
                 app_limited: bool,
                 rtt: &RttEstimator,
             ) {
-                self.0.on_ack(now, sent, bytes, app_limited, Estimate { smoothed: rtt.get() });
+                self.0.on_ack(now, sent, bytes, Estimate { smoothed: rtt.get(), app_limited });
             }
             fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-                self.0.on_end_acks(now, in_flight, app_limited, largest);
+                self.0.on_end_acks(now, EndOfAcks { in_flight, app_limited, largest });
             }
             fn on_congestion_event(
                 &mut self,
@@ -113,7 +113,7 @@ macro_rules! controllers {
                 lost_bytes: u64,
                 $(_: $Number,)?
             ) {
-                self.0.on_congestion(now, sent, persistent, lost_bytes);
+                self.0.on_congestion(now, GivenUp { sent, persistent, bytes: lost_bytes });
             }
             fn on_mtu_update(&mut self, new_mtu: u16) {
                 self.0.on_mtu(new_mtu);
@@ -165,7 +165,7 @@ macro_rules! controllers {
                 lost_bytes: u64,
                 $($number: $Number,)?
             ) {
-                self.meter.lost(lost_bytes, persistent);
+                self.meter.lost(lost_bytes, persistent.into());
                 self.inner.on_congestion_event(now, sent, persistent, $($ecn,)? lost_bytes $(, $number)?);
                 self.note();
             }

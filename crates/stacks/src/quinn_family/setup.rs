@@ -31,7 +31,7 @@ pub(crate) fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpo
 /// Makes the endpoint's parts.
 fn parts(config: Config, handles: Handles) -> Result<Parts<Connection>, Error> {
     let paths = if config.multipath { config.addresses.len() } else { 1 };
-    let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths, config.rtts));
+    let (clock, calendar, meter) = (Clock::new(), Calendar::default(), Meter::new(paths, &config));
     let mut random = handles.stream.clone();
     let common = Arc::new(common(&config, &mut random)?);
     let setup = Setup { config: &config, handles: &handles, clock, calendar: &calendar, meter: &meter };
@@ -147,7 +147,7 @@ impl Setup<'_> {
         let crypto: Arc<dyn p::crypto::ClientConfig> = match config.cipher {
             Cipher::Tls => {
                 let shared = memory.and_then(|m| m.tls.as_ref());
-                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session == Session::EarlyData));
+                let of = |pair: &tls::Pair| Ok(pair.client(calendar, config.session));
                 let tls = shared.map_or_else(|| tls::client(calendar), of)?;
                 Arc::new(QuicClientConfig::try_from(tls).map_err(Error::new)?)
             }

@@ -9,6 +9,7 @@
 
 use crate::clock::Calendar;
 use crate::config::Error;
+use haltere_transport::quic::Session;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::time_provider::TimeProvider;
@@ -44,10 +45,10 @@ impl Pair {
     }
 
     /// The client's, which sends early data if it may.
-    pub fn client(&self, calendar: &Calendar, early: bool) -> ClientConfig {
+    pub fn client(&self, calendar: &Calendar, session: Session) -> ClientConfig {
         let mut config = self.client.clone();
         config.time_provider = Arc::new(calendar.clone());
-        config.enable_early_data = early;
+        config.enable_early_data = session == Session::EarlyData;
         config
     }
 

@@ -13,7 +13,7 @@ fn run(stack: Stack, congestion: Congestion, cipher: Cipher, seed: u64) -> (u64,
     let (up, mut down) = (link(20, Span::from_millis(15), 100_000), link(20, Span::from_millis(15), 100_000));
     down.loss = haltere_net::loss::LossModel::Uniform { p: 0.01 };
     down.duplication = 0.01;
-    let mut pair = seeded(stack, congestion, cipher, &up, &down, &[(2_000, 400_000), (100, 1_000_000)], seed);
+    let mut pair = seeded(stack, congestion, cipher, [&up, &down], &[(2_000, 400_000), (100, 1_000_000)], seed);
     pair.keep = true;
     assert!(pair.run(Span::from_secs(300)));
     pair.assert_complete();

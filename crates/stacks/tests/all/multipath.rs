@@ -8,7 +8,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Span, Time};
-use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, NOQ, QUINN, Stack};
+use haltere_stacks::{AddressPair, Cipher, Config, Congestion, Handles, NOQ, QUINN};
 use haltere_transport::cc::{self, RenoFriendly};
 use haltere_transport::path::PathError;
 use haltere_transport::{Endpoint, Role};
@@ -21,16 +21,23 @@ fn millis(ms: u64) -> Span {
 }
 
 /// An end with the addresses of two paths.
-fn end(role: Role, stack: Stack, congestion: Congestion, cipher: Cipher, multipath: bool, seed: u64) -> Dyn {
+fn end(config: Config, seed: u64) -> Dyn {
+    let role = config.role;
     let addresses = (0..2).map(|k| AddressPair::of_path(role, PathId(k))).collect();
-    let config = Config { cipher, addresses, multipath, ..Config::new(role, stack, congestion) };
+    let config = Config { addresses, ..config };
     let name = if role == Role::Client { "client" } else { "server" };
     Dyn(haltere_stacks::endpoint(config, Handles::new(Streams::new(seed, 0).named(name))).unwrap())
 }
 
+/// An end of noq that may use several paths, without encryption.
+fn multipath(role: Role, congestion: Congestion) -> Config {
+    Config { cipher: Cipher::Null, multipath: true, ..Config::new(role, NOQ, congestion) }
+}
+
 /// Two ends of noq with two pipes of 10 Mbit/s, of 20 and of 60 ms a round trip.
 fn pair(congestion: Congestion, cipher: Cipher) -> Both {
-    let [client, server] = [Role::Client, Role::Server].map(|role| end(role, NOQ, congestion, cipher, true, 1));
+    let [client, server] =
+        [Role::Client, Role::Server].map(|role| end(Config { cipher, ..multipath(role, congestion) }, 1));
     let (first, second) = (link(10, millis(10), 50_000), link(10, millis(30), 75_000));
     let exchange = Exchange { streams: vec![(200, ANSWER)] };
     let mut pair = Pair::new(client, server, &first, &first, 1, exchange).and_path(&second, &second, 1);
@@ -78,8 +85,7 @@ fn both_paths_carry_data_with_every_kind_of_congestion_control() {
 fn coupled_algorithms_see_the_other_path() {
     let took = |algorithm| {
         let congestion = Congestion::Ours(algorithm, None, RenoFriendly::default());
-        let [client, server] =
-            [Role::Client, Role::Server].map(|role| end(role, NOQ, congestion, Cipher::Null, true, 1));
+        let [client, server] = [Role::Client, Role::Server].map(|role| end(multipath(role, congestion), 1));
         let lossy = LinkConfig { loss: LossModel::Uniform { p: 0.01 }, ..link(100, millis(10), 1_000_000) };
         let exchange = Exchange { streams: vec![(200, 4 * ANSWER)] };
         let mut pair = Pair::new(client, server, &lossy, &lossy, 1, exchange).and_path(&lossy, &lossy, 2);
@@ -141,8 +147,9 @@ fn an_abandoned_path_carries_no_more_data() {
 
 #[test]
 fn paths_that_cannot_be_are_refused_with_the_reason() {
-    let noq = |multipath| end(Role::Client, NOQ, OWN, Cipher::Null, multipath, 1);
-    let server = |stack, multipath| end(Role::Server, stack, OWN, Cipher::Null, multipath, 1);
+    let noq = |multipath| end(Config { multipath, cipher: Cipher::Null, ..Config::new(Role::Client, NOQ, OWN) }, 1);
+    let server =
+        |stack, multipath| end(Config { multipath, cipher: Cipher::Null, ..Config::new(Role::Server, stack, OWN) }, 1);
     let wire = link(10, millis(10), 50_000);
     let add_to = |client: Dyn, server: Dyn, path: u8| {
         let mut pair = Pair::new(client, server, &wire, &wire, 1, Exchange { streams: vec![(200, 1_000_000)] });
@@ -155,7 +162,7 @@ fn paths_that_cannot_be_are_refused_with_the_reason() {
     assert_eq!(add_to(noq(true), server(NOQ, true), 1), (early, Ok(())));
     assert_eq!(add_to(noq(true), server(NOQ, false), 1), (early, early), "the peer allows one path");
     assert_eq!(add_to(noq(true), server(NOQ, true), 2).1, Err(PathError::TooMany));
-    let quinn = end(Role::Client, QUINN, OWN, Cipher::Null, false, 1);
+    let quinn = end(Config { cipher: Cipher::Null, ..Config::new(Role::Client, QUINN, OWN) }, 1);
     assert_eq!(add_to(quinn, server(QUINN, false), 1).1, Err(PathError::SinglePath));
 }
 
@@ -165,7 +172,8 @@ fn noq_loses_packets_of_other_paths_when_it_updates_keys() {
     // numbers of one path say nothing of those of another. What is in flight on another path is then dropped as damaged. When
     // this fails, the stack was mended: docs/stacks.md must say so.
     let damaged = |second: u64, seed: u64| {
-        let [client, server] = [Role::Client, Role::Server].map(|role| end(role, NOQ, OWN, Cipher::Tls, true, seed));
+        let [client, server] =
+            [Role::Client, Role::Server].map(|role| end(Config { cipher: Cipher::Tls, ..multipath(role, OWN) }, seed));
         let (first, second) = (link(10, millis(10), 50_000), link(second, millis(30), 500_000));
         let exchange = Exchange { streams: vec![(200, ANSWER)] };
         let mut pair = Pair::new(client, server, &first, &first, 1, exchange).and_path(&second, &second, 1);

@@ -89,25 +89,27 @@ impl Variant {
 }
 
 /// The datagrams of one direction, numbered from 1.
-fn numbered(seen: &[Seen], from_client: bool) -> impl Iterator<Item = (usize, &Seen)> {
-    seen.iter().filter(move |s| s.from_client == from_client).enumerate().map(|(i, s)| (i + 1, s))
+fn numbered(seen: &[Seen], from: Role) -> impl Iterator<Item = (usize, &Seen)> {
+    seen.iter().filter(move |s| s.from_client == (from == Role::Client)).enumerate().map(|(i, s)| (i + 1, s))
 }
 
 /// Asserts RFC 9000 section 8.1 of each datagram of the server's, but for one whole datagram: both stacks send it while
 /// anything is left of the limit (quinn-rs/quinn#1082). The limit ends with a Handshake packet or a token.
-fn assert_hardly_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, retry: bool, case: &str) {
-    let arrivals: Vec<(Time, u64, bool)> = numbered(seen, true)
+fn assert_hardly_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, variant: Variant, case: &str) {
+    let arrivals: Vec<(Time, u64, bool)> = numbered(seen, Role::Client)
         .flat_map(|(n, s)| {
             let (copies, at) = fate(s, n).arrivals(s.at + DELAY);
             let validates = forms(s).iter().any(|f| matches!(f, Form::Handshake | Form::Initial { token: true }));
             // The server keeps nothing of what it answers by a Retry or Version Negotiation packet.
-            let counts = !forms(s).contains(&Form::Draft) && !retry;
+            let counts = !forms(s).contains(&Form::Draft) && !variant.retry;
             let len = if counts { bytes(s).len() as u64 } else { 0 };
             (0..copies).map(move |_| (at, len, validates))
         })
         .collect();
     let mut told = 0;
-    for (_, s) in numbered(seen, false).filter(|(_, s)| !matches!(forms(s)[..], [Form::Retry | Form::Negotiation])) {
+    for (_, s) in
+        numbered(seen, Role::Server).filter(|(_, s)| !matches!(forms(s)[..], [Form::Retry | Form::Negotiation]))
+    {
         told += bytes(s).len() as u64;
         let before = || arrivals.iter().filter(|a| a.0 <= s.at);
         if before().any(|a| a.2) {
@@ -130,7 +132,7 @@ fn run(variant: Variant, events: &Misfortunes) -> Both {
     assert!(failed.into_iter().flatten().all(too_late), "{failed:?}: {case}");
     pair.assert_exchanged();
     if !variant.is_known() {
-        assert_hardly_amplified(&pair.seen, |s, n| events.fate(s.from_client, n), variant.retry, &case);
+        assert_hardly_amplified(&pair.seen, |s, n| events.fate(s.from_client, n), variant, &case);
     }
     pair
 }

@@ -45,7 +45,7 @@ proptest! {
         streams in prop::collection::vec((1u64..3000, prop_oneof![1..2000u64, 2000..200_000u64]), 1..6),
     ) {
         let cipher = if tls { Cipher::Tls } else { Cipher::Null };
-        let mut pair = seeded(STACKS[stack], control, cipher, &up, &down, &streams, seed);
+        let mut pair = seeded(STACKS[stack], control, cipher, [&up, &down], &streams, seed);
         prop_assert!(pair.run(Span::from_secs(7200)), "still going after two hours");
         let logs = [&pair.client_log, &pair.server_log];
         // Within 30 s of silence by chance a stack gives up, as it should; else all is exchanged.

@@ -6,7 +6,7 @@
 
 use crate::interposed::draw;
 use crate::protocol::{Figures, PathFigures, Setup};
-use crate::stack::{Next, Read, Stack, State};
+use crate::stack::{Chunk, Next, Read, Stack, State};
 use ::quiche as q;
 use boring::pkey::PKey;
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm};
@@ -295,7 +295,7 @@ impl Stack for Quiche {
         }
     }
 
-    fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize> {
+    fn write(&mut self, stream: u64, Chunk { bytes, last }: Chunk<'_>) -> Option<usize> {
         let connection = self.connection.as_mut()?;
         if stream & 1 == u64::from(self.server) {
             self.opened = self.opened.max((stream >> 2) + 1);

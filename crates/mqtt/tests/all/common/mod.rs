@@ -81,7 +81,7 @@ impl Net {
 
     /// A broker starts again and has its state from disk: the connections with it are lost.
     pub fn restart(&mut self, broker: usize) {
-        self.brokers[broker].restart(true, self.now);
+        self.brokers[broker].restart(self.now);
         for i in 0..self.peers.len() {
             if self.peers[i].at == broker {
                 self.peers[i].connection = None;

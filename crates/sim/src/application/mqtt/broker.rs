@@ -130,7 +130,7 @@ impl BrokerProcess {
             wire.send(output, sockets);
             if wire.unsent(sockets) > AHEAD {
                 let (stream, socket) = (haltere_transport::StreamId(0), wire.socket);
-                self.broker.set_full(connection, true);
+                self.broker.on_full(connection);
                 if let Some(transport) = sockets.get(socket) {
                     transport.wait_writable(stream, AHEAD);
                 }
@@ -185,7 +185,7 @@ impl Application for BrokerProcess {
                     self.lose(socket, cx.now);
                 }
             },
-            Event::Writable(_) => self.broker.set_full(connection, false),
+            Event::Writable(_) => self.broker.on_writable(connection),
             Event::Openable => wire.flush(sockets),
             Event::Closed | Event::Failed(_) => self.lose(socket, cx.now),
             Event::Connected | Event::Multipath | Event::Datagram(_) => {}

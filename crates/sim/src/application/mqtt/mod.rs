@@ -57,9 +57,9 @@ impl Mark {
     }
 }
 
-/// The fate of a message.
+/// The history of a message.
 #[derive(Clone, Copy, Debug)]
-struct Fate {
+struct MessageState {
     published: Time,
     size: u32,
     copies: u16,
@@ -88,7 +88,7 @@ pub struct Messages {
 
 #[derive(Default, Debug)]
 struct Book {
-    fates: Vec<Vec<Fate>>,
+    fates: Vec<Vec<MessageState>>,
     /// Publishers that have more to publish.
     open: usize,
     last_published: Time,
@@ -121,7 +121,7 @@ impl Ledger {
     fn publish(&self, publisher: u32, size: u32, now: Time) -> u32 {
         let mut book = self.book();
         let fates = &mut book.fates[publisher as usize];
-        fates.push(Fate { published: now, size, copies: 0, dropped: false });
+        fates.push(MessageState { published: now, size, copies: 0, dropped: false });
         let number = fates.len() as u32 - 1;
         book.seen.published += 1;
         book.last_published = now;

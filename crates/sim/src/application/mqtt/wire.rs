@@ -1,6 +1,6 @@
 //! MQTT's bytes on a connection of the simulator: the handshake and records of TLS over TCP, and streams of QUIC.
 
-use crate::contents::{Content, Contents, Place};
+use crate::contents::{Content, Contents, StreamHalf};
 use crate::tls::{Flights, RECORD_MAX, Seal};
 use crate::world::{SocketId, Sockets};
 use haltere_mqtt::{Lane, Output};
@@ -91,7 +91,7 @@ impl Wire {
         if bytes > 0
             && let Some(connection) = sockets.get(self.socket)
         {
-            let place = Place::from(self.connection, stream, self.role);
+            let place = StreamHalf::from(self.connection, stream, self.role);
             self.framing.contents.write_sealed(place, bytes, Content::Flight(k));
             connection.write(stream, bytes);
         }
@@ -138,7 +138,7 @@ impl Wire {
 
     fn write(&mut self, stream: StreamId, bytes: Vec<u8>, sockets: &mut Sockets<'_>) {
         let Some(connection) = sockets.get(self.socket) else { return };
-        let place = Place::from(self.connection, stream, self.role);
+        let place = StreamHalf::from(self.connection, stream, self.role);
         let seal = self.framing.flights.seal;
         if seal == Seal::NONE {
             if !bytes.is_empty() {
@@ -164,7 +164,7 @@ impl Wire {
         let bytes = connection.read(stream, now);
         let peer = if self.role == Role::Client { Role::Server } else { Role::Client };
         let mut data = Vec::new();
-        for content in self.framing.contents.arrive(Place::from(self.connection, stream, peer), bytes) {
+        for content in self.framing.contents.arrive(StreamHalf::from(self.connection, stream, peer), bytes) {
             match content {
                 // The client sends its flight k + 1 after the server's flight k, the server its flight k after the
                 // client's.

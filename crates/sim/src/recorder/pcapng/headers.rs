@@ -70,7 +70,7 @@ pub(super) fn write(
             let room = len.saturating_sub(IP + TCP);
             let options = room.saturating_sub(segment.len as usize).min(MOST_OPTIONS) & !3;
             let mut header = tcp_header(segment, from.port(), to.port(), handshake)?;
-            let mut list = option_bytes(segment, matches!(segment.kind, Kind::Syn | Kind::SynAck), handshake);
+            let mut list = option_bytes(segment, handshake);
             list.extend(more);
             // The end of the list is followed by zeros (RFC 9293 section 3.1).
             list.resize(options, 0);
@@ -130,8 +130,9 @@ fn tcp_header(segment: &Segment, from: u16, to: u16, offers: Handshake) -> Resul
 }
 
 /// Options in Linux's order (`tcp_options_write`).
-fn option_bytes(segment: &Segment, syn: bool, offers: Handshake) -> Vec<u8> {
+fn option_bytes(segment: &Segment, offers: Handshake) -> Vec<u8> {
     const NOP: u8 = 1;
+    let syn = matches!(segment.kind, Kind::Syn | Kind::SynAck);
     let (stamps, mut list) = (segment.timestamp != 0, Vec::with_capacity(MOST_OPTIONS));
     if syn {
         list.extend([2, 4]);

@@ -175,10 +175,13 @@ fn error_code(text: &str) -> Option<u64> {
     NAMES.iter().position(|n| *n == name).map(|code| code as u64)
 }
 
+/// The number space of TCP's segments but SYN and SYN-ACK.
+pub(super) const TCP_DATA: u8 = 2;
+
 /// TCP has no packet numbers. A segment is numbered by the position of its first byte, so that a retransmission has the
-/// number of its original. SYN and SYN-ACK have a number space of their own.
-pub(super) fn tcp_header(number: u64, syn: bool) -> Header {
-    Header { packet_type: packet_type(if syn { 0 } else { 2 }), packet_number: number }
+/// number of its original. SYN and SYN-ACK have a number space of their own, 0.
+pub(super) fn tcp_header(packet_number: u64, space: u8) -> Header {
+    Header { packet_type: packet_type(space), packet_number }
 }
 
 /// A segment as a packet: data as a STREAM frame, and acknowledgements as an ACK frame of positions. Positions below
@@ -211,7 +214,7 @@ pub(super) fn tcp(segment: &Segment, len: u32, connection: u32, acked: &mut u64)
     let connection = (connection > 0).then_some(connection);
     let Segment { seq, ack, window, timestamp, echo, .. } = *segment;
     Packet {
-        header: tcp_header(seq, syn),
+        header: tcp_header(seq, if syn { 0 } else { TCP_DATA }),
         is_coalesced: false,
         raw: Raw { length: len.saturating_sub(IP_HEADER), payload_length: data },
         trigger: None,

@@ -306,7 +306,7 @@ impl Vantage {
     }
 
     fn header(&self, name: PacketName) -> Header {
-        if self.tcp { packets::tcp_header(name.number, false) } else { quic_header(name) }
+        if self.tcp { packets::tcp_header(name.number, packets::TCP_DATA) } else { quic_header(name) }
     }
 
     /// A QUIC packet was read, buffered or dropped. This event comes before the events that the packet causes.

@@ -218,7 +218,7 @@ impl BridgeSpec {
         Ok(Bridge {
             topics: topics.collect::<Result<_, _>>()?,
             reconnect: time(self.reconnect, RECONNECT, &at("reconnect"))?,
-            client: client(of_client, self.contender.transport.is_quic(), path)?,
+            client: client(of_client, &self.contender, path)?,
             tls: tls(self.tls, &[&self.contender], path)?,
             to: self.to,
             contender: self.contender,

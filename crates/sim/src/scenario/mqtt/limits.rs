@@ -52,6 +52,12 @@ impl Totals {
     }
 }
 
+/// The ends with QUIC connections.
+pub(super) struct OnQuic {
+    pub(super) publishers: bool,
+    pub(super) subscriber: bool,
+}
+
 impl Mqtt {
     /// The messages of all publishers, or how many of them come in the mean while the scenario lasts.
     fn expected(&self, frame: &Frame<'_>) -> u64 {
@@ -92,8 +98,8 @@ impl Mqtt {
     }
 
     /// A stream of a topic or publisher is not closed, so that there are never more of them than the peer allows at a time. The client's
-    /// first stream is the control stream. The publishers' connection and the subscriber's may be QUIC.
-    pub(super) fn check_streams(&self, path: &str, quic: bool, quic_delivery: bool) -> Result<(), ScenarioError> {
+    /// first stream is the control stream.
+    pub(super) fn check_streams(&self, path: &str, quic: OnQuic) -> Result<(), ScenarioError> {
         let (topics, publishers) = (u64::from(self.publishers.topics), u64::from(self.publishers()));
         let (publisher, subscriber) = match self.streams {
             Streams::One | Streams::Message => return Ok(()),
@@ -101,9 +107,9 @@ impl Mqtt {
             // They share a connection.
             Streams::Levels(_) => (publishers, publishers),
         };
-        let (who, streams, most) = if quic && publisher >= MAX_STREAMS {
+        let (who, streams, most) = if quic.publishers && publisher >= MAX_STREAMS {
             ("publishers", publisher, MAX_STREAMS - 1)
-        } else if quic_delivery && subscriber > MAX_STREAMS {
+        } else if quic.subscriber && subscriber > MAX_STREAMS {
             ("the subscriber", subscriber, MAX_STREAMS)
         } else {
             return Ok(());

@@ -21,6 +21,20 @@ pub struct Case {
     pub hope: Hope,
 }
 
+/// Whether a link is the only one of its path.
+#[derive(Clone, Copy, PartialEq)]
+enum OnPath {
+    Alone,
+    OneOfSeveral,
+}
+
+/// Whether a flow has a size.
+#[derive(Clone, Copy, PartialEq)]
+enum Size {
+    Given,
+    MayLack,
+}
+
 struct Draw {
     stream: Stream,
     /// The random stream of the handshakes alone, so that they do not change the rest of a scenario.
@@ -78,7 +92,7 @@ impl Draw {
         let flows = self.pick(&[1, 1, 1, 1, 2, 2, 3, 4]);
         let (topology, ends) = match self.stream.below(3) {
             0 => {
-                let mut link = self.link(false);
+                let mut link = self.link(OnPath::Alone);
                 if self.one_in(30) {
                     self.hope = Hope::None;
                     let nothing_passes = [json!("100%"), json!({ "model": "periodic", "every": 1 })];
@@ -108,16 +122,17 @@ impl Draw {
                 scenario.insert("measure_from".into(), json!(format!("{:.6}s", seconds / 3.0)));
             }
         }
-        let flows: Vec<Value> = ends.into_iter().map(|end| self.flow(end, unlimited)).collect();
+        let size = if unlimited { Size::MayLack } else { Size::Given };
+        let flows: Vec<Value> = ends.into_iter().map(|end| self.flow(end, size)).collect();
         scenario.insert("flows".into(), json!(flows));
         Value::Object(scenario)
     }
 
     fn dumbbell(&mut self, flows: usize) -> (Value, Vec<Value>) {
         let pairs = self.pick(&[1, flows]);
-        let mut topology = json!({ "kind": "dumbbell", "pairs": pairs, "bottleneck": self.link(false) });
+        let mut topology = json!({ "kind": "dumbbell", "pairs": pairs, "bottleneck": self.link(OnPath::Alone) });
         if self.one_in(3) {
-            topology["access"] = self.link(true);
+            topology["access"] = self.link(OnPath::OneOfSeveral);
         }
         (topology, (0..flows).map(|i| json!({ "pair": i % pairs })).collect())
     }
@@ -126,11 +141,11 @@ impl Draw {
     fn graph(&mut self, flows: usize) -> (Value, Vec<Value>) {
         let nodes = 2 + self.stream.below(3) as usize;
         let mut links: Vec<Value> = (1..nodes)
-            .map(|i| json!({ "from": format!("n{}", i - 1), "to": format!("n{i}"), "link": self.link(nodes > 2) }))
+            .map(|i| json!({ "from": format!("n{}", i - 1), "to": format!("n{i}"), "link": self.link(if nodes > 2 { OnPath::OneOfSeveral } else { OnPath::Alone }) }))
             .collect();
         if nodes > 2 && self.one_in(2) {
             links.push(
-                json!({ "name": "shortcut", "from": "n0", "to": format!("n{}", nodes - 1), "link": self.link(true) }),
+                json!({ "name": "shortcut", "from": "n0", "to": format!("n{}", nodes - 1), "link": self.link(OnPath::OneOfSeveral) }),
             );
         }
         let ends = (0..flows)
@@ -144,14 +159,14 @@ impl Draw {
     }
 
     /// A link. If it is one of several on a path it has fewer impairments, because those of all links add up.
-    fn link(&mut self, one_of_several: bool) -> Value {
+    fn link(&mut self, on_path: OnPath) -> Value {
         let mut link = Map::new();
         if self.one_in(10) {
             self.sum = f64::INFINITY;
         } else {
             let bps = if self.one_in(100) {
                 self.pick(&[1.0, 1e13])
-            } else if one_of_several {
+            } else if on_path == OnPath::OneOfSeveral {
                 self.magnitude(6.0, 10.0)
             } else {
                 self.magnitude(3.5, 9.5)
@@ -255,7 +270,7 @@ impl Draw {
         }
     }
 
-    fn flow(&mut self, mut flow: Value, unlimited: bool) -> Value {
+    fn flow(&mut self, mut flow: Value, size: Size) -> Value {
         flow["contender"] = json!(self.contender());
         if self.one_in(2) {
             flow["app"] = json!(self.pick(&["raw", "https"]));
@@ -263,7 +278,7 @@ impl Draw {
         if self.one_in(3) {
             flow["start"] = json!(format!("{:.6}s", 2.0 * self.stream.unit()));
         }
-        if !unlimited || self.one_in(3) {
+        if size == Size::Given || self.one_in(3) {
             // The bytes that two minutes carry, at most thirty megabytes.
             let most = libm::log10((self.slowest * 120.0 / 8.0).clamp(10.0, 3e7));
             flow["size"] = json!(format!("{:.0}B", self.magnitude(0.0, most)));

@@ -92,15 +92,14 @@ pub fn pair(
     down: &LinkConfig,
     of: &[(u64, u64)],
 ) -> Both {
-    seeded(stack, congestion, cipher, up, down, of, 1)
+    seeded(stack, congestion, cipher, [up, down], of, 1)
 }
 
 pub fn seeded(
     stack: Stack,
     congestion: Congestion,
     cipher: Cipher,
-    up: &LinkConfig,
-    down: &LinkConfig,
+    [up, down]: [&LinkConfig; 2],
     of: &[(u64, u64)],
     seed: u64,
 ) -> Both {

@@ -6,7 +6,7 @@
 mod tls;
 
 use crate::protocol::{Figures, PathFigures, Setup};
-use crate::stack::{Next, Read, Stack, State};
+use crate::stack::{Chunk, Next, Read, Stack, State};
 use ::tquic as t;
 use bytes::Bytes;
 use std::cell::RefCell;
@@ -78,7 +78,7 @@ impl Tquic {
     /// A sentence about the setup, if it cannot be had.
     pub fn new(setup: &Setup) -> Result<Tquic, String> {
         let context =
-            tls::Context::new(setup.server).map_err(|what| format!("tquic: BoringSSL does not take {what}"))?;
+            tls::Context::new(setup).map_err(|what| format!("tquic: BoringSSL does not take {what}"))?;
         let shared = Rc::new(RefCell::new(Shared::default()));
         let (handler, sender) = (Box::new(Handler(shared.clone())), Rc::new(Sender(shared.clone())));
         Ok(Tquic {
@@ -264,7 +264,7 @@ impl Stack for Tquic {
         }
     }
 
-    fn write(&mut self, stream: u64, bytes: &[u8], last: bool) -> Option<usize> {
+    fn write(&mut self, stream: u64, Chunk { bytes, last }: Chunk<'_>) -> Option<usize> {
         let connection = self.connection()?;
         let written = connection.stream_write(stream, Bytes::copy_from_slice(bytes), last);
         match written {

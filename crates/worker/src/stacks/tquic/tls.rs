@@ -4,6 +4,7 @@
 //! which BoringSSL leaves out of its defaults. But it takes a context that was made elsewhere, so BoringSSL is called here.
 #![allow(unsafe_code, reason = "BoringSSL is C")]
 
+use crate::protocol::Setup;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr;
@@ -79,7 +80,7 @@ impl Context {
     ///
     /// # Errors
     /// A sentence about the part of the setup that BoringSSL refuses.
-    pub fn new(server: bool) -> Result<Context, &'static str> {
+    pub fn new(setup: &Setup) -> Result<Context, &'static str> {
         // SAFETY: no arguments are wrong here; null is looked for.
         let context = Context(unsafe { SSL_CTX_new(TLS_method()) });
         if context.0.is_null() {
@@ -87,7 +88,7 @@ impl Context {
         }
         // SAFETY: the context is there, and the list is a string of C.
         taken(unsafe { SSL_CTX_set1_curves_list(context.0, GROUPS.as_ptr()) }, "the groups")?;
-        if server {
+        if setup.server {
             context.serve()?
         } else {
             context.trust()?
