@@ -8,19 +8,15 @@ pair is; `apache+wget2_http11` is the same without HTTP/2 and without that limit
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from haltere.rig.programs.base import (
     NAME,
-    OF_THE_KERNEL,
     Command,
-    Congestion,
     Listening,
-    Measured,
-    Role,
+    Program,
     Setup,
+    apt,
     first_line,
     path,
 )
@@ -56,21 +52,16 @@ DocumentRoot {root}
 """
 
 
-class ApacheWget2:
+class ApacheWget2(Program):
     """Everything that matters on the wire is left as Apache and wget2 have it."""
 
-    name: str = "apache+wget2"
-    summary: str = "Apache and wget2: HTTP/2 (some 40 kB a round trip, wget2's limit), TLS 1.3, the kernel's TCP"
+    name = "apache+wget2"
+    summary = "Apache and wget2: HTTP/2 (some 40 kB a round trip, wget2's limit), TLS 1.3, the kernel's TCP"
     protocol = "h2"
     """The protocol's name for ALPN."""
     option = "--http2"
     """wget2's option for it."""
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["https"] = "https"
-    packages: Mapping[str, str] = {"apache2": "apt-get install apache2", "wget2": "apt-get install wget2"}
-    congestion: Congestion = OF_THE_KERNEL
+    packages = apt(apache2="apache2", wget2="wget2")
 
     def version(self) -> str:
         return f"{first_line('apache2', '-v')}; {first_line('wget2', '--version')}"
@@ -95,10 +86,6 @@ class ApacheWget2:
         )  # fmt: skip
         return Command((path("wget2"), *options, at.url))
 
-    def read(self, at: Setup) -> Measured:
-        del at
-        return Measured()
-
 
 def _as_web_server() -> tuple[str, ...]:
     """Apache refuses to serve as root. Where root is all there is (in a user namespace), it becomes another."""
@@ -108,4 +95,13 @@ def _as_web_server() -> tuple[str, ...]:
     return (path("unshare"), "--user", f"--map-user={_UID}", f"--map-group={_UID}")
 
 
-PROGRAM = ApacheWget2()
+class ApacheWget2Http11(ApacheWget2):
+    """HTTP/1.1 has no windows of its own: the kernel's TCP alone limits the transfer."""
+
+    name = "apache+wget2_http11"
+    summary = "Apache and wget2: HTTP/1.1, TLS 1.3, the kernel's TCP"
+    protocol = "http/1.1"
+    option = "--no-http2"
+
+
+PROGRAMS = (ApacheWget2(), ApacheWget2Http11())

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Literal
-
 from haltere.rig.programs.base import (
     Command,
     Congestion,
     Listening,
     Measured,
+    Program,
     ProgramError,
-    Role,
     Setup,
+    apt,
     first_line,
+    json_file,
     path,
 )
 
 _DURATION_S = 10.0
 
 
-class Iperf3:
+class Iperf3(Program):
     """One TCP connection whose data goes from server to client, as contenders' does."""
 
     name = "iperf3"
     summary = "iperf3: one bulk TCP connection beside contenders"
-    role: Role = "load"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["raw"] = "raw"
-    packages: Mapping[str, str] = {"iperf3": "apt-get install iperf3"}
-    congestion: Congestion = Congestion("socket")
+    role = "load"
+    app = "raw"
+    packages = apt(iperf3="iperf3")
+    congestion = Congestion("socket")
 
     def version(self) -> str:
         return first_line("iperf3", "--version")
@@ -46,11 +42,11 @@ class Iperf3:
         return Command((path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
 
     def read(self, at: Setup) -> Measured:
+        report = json_file(at.client_log, "iperf3")
         try:
-            report = json.loads(at.client_log.read_text())
             total = report["end"]["sum_received"]
             sender = report["end"]["streams"][0]["sender"]
-        except (OSError, ValueError, LookupError) as error:
+        except LookupError as error:
             raise ProgramError(f"iperf3 left no report: {error}") from None
         return Measured(
             completion_s=total["seconds"],
@@ -59,4 +55,4 @@ class Iperf3:
         )
 
 
-PROGRAM = Iperf3()
+PROGRAMS = (Iperf3(),)

@@ -1,12 +1,59 @@
-"""mochi over QUIC, by quic-go."""
+"""mochi, a broker of MQTT in Go, over TCP, TLS by Go, and QUIC by quic-go; the program is `peers/mochi`."""
 
 from __future__ import annotations
 
-from haltere.rig.programs._mochi import Mochi
-from haltere.rig.programs.base import Congestion
+from haltere.rig.programs.base import (
+    ALONE,
+    OF_THE_KERNEL,
+    Broker,
+    BrokerProgram,
+    Command,
+    Congestion,
+    Listening,
+    ProgramError,
+    Setup,
+    Transport,
+    built,
+    first_line,
+    path,
+)
 
-PROGRAM = Mochi(
-    transport="quic",
-    summary="mochi: a broker of MQTT over QUIC (quic-go, NewReno); its clients have the congestion control",
-    congestion=Congestion("program", {"cubic": "cubic", "newreno": "newreno", "bbr": "bbr"}),
+_PROGRAM = "haltere-mochi"
+
+
+class Mochi(BrokerProgram):
+    """A broker that passes messages of QoS 2 on when they come."""
+
+    name = "mochi"
+    forwards_at_once = True
+    packages = built("mochi")
+
+    def __init__(self, transport: Transport, summary: str, congestion: Congestion) -> None:
+        self.transport, self.summary, self.congestion = transport, f"mochi: a broker of MQTT over {summary}", congestion
+
+    def version(self) -> str:
+        return first_line(_PROGRAM, "version")
+
+    def broker(self, at: Setup, how: Broker) -> Command:
+        if how.limits["queue_qos0"]:
+            raise ProgramError("mochi keeps no messages of QoS 0: leave queue_qos0 out, or choose tcp@mosquitto")
+        if how.nagle:
+            raise ProgramError("Go's sockets have TCP_NODELAY: leave +nagle out, or choose tcp@mosquitto")
+        numbers = (str(how.limits[name]) for name in ("window", "queue", "topic_alias_maximum"))
+        places = (f"{one.carrier}://{one.address}:{one.port}" for one in how.listeners)
+        last = how.listeners[-1]
+        return Command(
+            (path(_PROGRAM), "broker", str(at.cert), str(at.key), *numbers, *places),
+            environment=ALONE,
+            ready=Listening("udp" if last.carrier == "quic" else "tcp", last.port),
+        )
+
+
+PROGRAMS = (
+    Mochi(
+        "quic",
+        "QUIC (quic-go, NewReno); its clients have the congestion control",
+        Congestion("program", {name: name for name in ("cubic", "newreno", "bbr")}),
+    ),
+    Mochi("tcp", "TCP or TLS", OF_THE_KERNEL),
 )

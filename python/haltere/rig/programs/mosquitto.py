@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
 from haltere.rig.programs.base import (
-    OF_THE_KERNEL,
     Broker,
+    BrokerProgram,
     Command,
-    Congestion,
     Listener,
     Listening,
-    Measured,
     ProgramError,
-    Role,
     Setup,
+    apt,
     first_line,
     path,
 )
 
 
-class Mosquitto:
+class Mosquitto(BrokerProgram):
     """It is as its defaults make it, but for TCP_NODELAY, which it sets unless the contender has `+nagle`.
 
     It keeps nothing on disk, and publishes no statistics: both would wake it up.
@@ -29,13 +24,8 @@ class Mosquitto:
 
     name = "mosquitto"
     summary = "mosquitto: a broker of MQTT over TCP or TLS"
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["mqtt"] = "mqtt"
-    packages: Mapping[str, str] = {"mosquitto": "apt-get install mosquitto"}
-    congestion: Congestion = OF_THE_KERNEL
-    forwards_at_once: bool = False
+    packages = apt(mosquitto="mosquitto")
+    forwards_at_once = False
 
     def version(self) -> str:
         return first_line("mosquitto", "-h")
@@ -72,14 +62,5 @@ class Mosquitto:
             lines += [f"certfile {at.cert}", f"keyfile {at.key}", "tls_version tlsv1.3"]
         return lines
 
-    def server(self, _: Setup) -> Command:
-        raise ProgramError("mosquitto is a broker: give the flow a table mqtt")
 
-    def client(self, _: Setup) -> Command:
-        raise ProgramError("mosquitto is a broker: give the flow a table mqtt")
-
-    def read(self, _: Setup) -> Measured:
-        return Measured()
-
-
-PROGRAM = Mosquitto()
+PROGRAMS = (Mosquitto(),)

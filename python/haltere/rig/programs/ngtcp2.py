@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
 from haltere.rig.programs.base import (
     NAME,
     Command,
     Congestion,
     Listening,
     Measured,
+    Program,
     ProgramError,
-    Role,
     Setup,
+    apt,
     debian_version,
     path,
 )
@@ -21,20 +19,14 @@ from haltere.rig.programs.base import (
 _SERVER, _CLIENT = "gtlsserver", "gtlsclient"
 
 
-class Ngtcp2:
+class Ngtcp2(Program):
     """Datagrams are sent one by one, so that a queue sees packets and not trains of them; the rest is ngtcp2's own."""
 
     name = "ngtcp2"
     summary = "ngtcp2's examples: HTTP/3, QUIC with its own congestion control, TLS by GnuTLS"
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["quic"] = "quic"
-    app: Literal["https"] = "https"
-    packages: Mapping[str, str] = {
-        _SERVER: "apt-get install ngtcp2-server",
-        _CLIENT: "apt-get install ngtcp2-client",
-    }
-    congestion: Congestion = Congestion("program", {"newreno": "reno", "cubic": "cubic", "bbr": "bbr", "bbr2": "bbr2"})
+    transport = "quic"
+    packages = apt(gtlsserver="ngtcp2-server", gtlsclient="ngtcp2-client")
+    congestion = Congestion("program", {"newreno": "reno", "cubic": "cubic", "bbr": "bbr", "bbr2": "bbr2"})
 
     def version(self) -> str:
         return f"ngtcp2 {debian_version('ngtcp2-server')}"
@@ -66,4 +58,4 @@ class Ngtcp2:
         return Measured(bytes=got.stat().st_size)
 
 
-PROGRAM = Ngtcp2()
+PROGRAMS = (Ngtcp2(),)

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal
 
-from haltere.rig.programs.base import Command, Congestion, Measured, ProgramError, Role, Setup, first_line, path
+from haltere.rig.programs.base import (
+    Command,
+    Congestion,
+    Measured,
+    Program,
+    ProgramError,
+    Setup,
+    apt,
+    first_line,
+    path,
+)
 
 _TIMES = re.compile(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
 _INTERVAL_S = 0.1
 _DURATION_S = 10.0
 
 
-class Ping:
+class Ping(Program):
     """Ten echoes a second, from the server's side, of the common 56 bytes."""
 
     name = "ping"
     summary = "ping: ten echoes a second beside contenders"
-    role: Role = "load"
-    virtual: bool = True
-    transport: Literal["icmp"] = "icmp"
-    app: Literal["raw"] = "raw"
-    packages: Mapping[str, str] = {"ping": "apt-get install iputils-ping"}
-    congestion: Congestion = Congestion("program")
+    role = "load"
+    transport = "icmp"
+    app = "raw"
+    packages = apt(ping="iputils-ping")
+    congestion = Congestion("program")
 
     def version(self) -> str:
         return first_line("ping", "-V")
@@ -45,4 +52,4 @@ class Ping:
         return Measured(details={name: float(ms) / 1000 for name, ms in zip(names, found.groups(), strict=True)})
 
 
-PROGRAM = Ping()
+PROGRAMS = (Ping(),)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 from haltere.rig.programs.base import (
     NAME,
-    OF_THE_KERNEL,
     Command,
-    Congestion,
     Listening,
     Measured,
-    Role,
+    Program,
     Setup,
+    apt,
     first_line,
     path,
 )
@@ -38,21 +35,14 @@ Subsystem sftp internal-sftp
 """
 
 
-class Scp:
+class Scp(Program):
     """Server and client with keys made for the transfer. sshd needs the real root: it changes users."""
 
     name = "scp"
     summary = "scp: a file over SSH beside contenders"
-    role: Role = "load"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["raw"] = "raw"
-    packages: Mapping[str, str] = {
-        "sshd": "apt-get install openssh-server",
-        "scp": "apt-get install openssh-client",
-        "ssh-keygen": "apt-get install openssh-client",
-    }
-    congestion: Congestion = OF_THE_KERNEL
+    role = "load"
+    app = "raw"
+    packages = apt(sshd="openssh-server", scp="openssh-client") | apt(**{"ssh-keygen": "openssh-client"})
 
     def version(self) -> str:
         return first_line("ssh", "-V")
@@ -91,4 +81,4 @@ def _make_key(file: str) -> None:
     first_line("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", NAME, "-f", file)
 
 
-PROGRAM = Scp()
+PROGRAMS = (Scp(),)

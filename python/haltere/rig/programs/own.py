@@ -1,29 +1,23 @@
-"""The common part of our own two pairs; `crates/peers` is the program."""
+"""Our own pairs, both ends in `crates/peers`: HTTP/2 by hyper over the kernel's TCP or MPTCP, HTTP/3 by h3, quinn."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
 
 from haltere import core
-from haltere.rig.programs.base import Command, Congestion, Listening, Measured, ProgramError, Role, Setup
+from haltere.rig.programs.base import Command, Congestion, Listening, Measured, Program, Setup, Transport, json_file
 
 
-@dataclass(frozen=True)
-class Own:
+class Own(Program):
     """A server and a client of `crates/peers`."""
 
-    name: str
-    summary: str
-    transport: Literal["tcp", "quic", "mptcp"]
-    congestion: Congestion
-    role: Role = "contender"
-    virtual: bool = True
-    app: Literal["https", "raw"] = "https"
-    packages: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, name: str, transport: Transport, summary: str, congestion: Congestion) -> None:
+        self.name, self.transport, self.summary, self.congestion = (
+            name,
+            transport,
+            f"our own pair: {summary}",
+            congestion,
+        )
 
     def version(self) -> str:
         return core.VERSION
@@ -50,9 +44,17 @@ class Own:
         return Command((sys.executable, "-m", f"{__package__}._peer", *words), ready=ready, peer=words)
 
     def read(self, at: Setup) -> Measured:
-        try:
-            report = json.loads((at.folder / "client.json").read_text())
-        except (OSError, ValueError) as error:
-            raise ProgramError(f"{self.name}'s client left no report: {error}") from None
+        report = json_file(at.folder / "client.json", f"{self.name}'s client")
         times = {name: report.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s", "bytes", "error")}
         return Measured(**times, details=report)
+
+
+HTTP2 = "HTTP/2 (hyper), TLS 1.3 (rustls)"
+HYPER = Own("hyper", "tcp", f"{HTTP2}, the kernel's TCP", Congestion("socket"))
+QUINN = Own(
+    "quinn",
+    "quic",
+    "HTTP/3 (h3), QUIC (quinn) with its own congestion control",
+    Congestion("program", {name: name for name in ("newreno", "cubic", "bbr")}),
+)
+PROGRAMS = (HYPER, Own("hyper", "mptcp", f"{HTTP2}, the kernel's MPTCP", Congestion("socket")), QUINN)
