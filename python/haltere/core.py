@@ -273,6 +273,26 @@ def algorithms() -> dict[str, list[dict[str, Any]]]:
     return answer
 
 
+@cache
+def _congestion() -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in algorithms()["congestion"]}
+
+
+def congestion(name: str) -> Mapping[str, Any]:
+    """Return what is registered of a congestion control, such as its `label` and its `shade`; nothing of others."""
+    return _congestion().get(name, {})
+
+
+def kernel_congestion() -> tuple[str, ...]:
+    """Return Linux's names of the congestion controls that it has, too."""
+    return tuple(dict.fromkeys(one["linux"] for one in _congestion().values() if one["linux"]))
+
+
+def in_kernel(name: str) -> str:
+    """Return Linux's name of a congestion control."""
+    return congestion(name).get("linux") or name
+
+
 def queues() -> list[dict[str, Any]]:
     """Return the queue disciplines: `name`, `summary`, `reference`, `parameters` (`name`, `default`, `example`, …)."""
     answer: list[dict[str, Any]] = json.loads(_core.queues())

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from haltere import core
 from haltere.metrics.vision import distance
 
 
@@ -49,12 +50,12 @@ _FAMILIES = {
 }
 _OTHERS = _Family("", "\\\\\\\\", "v", (("#CC79A7", "#E29CC3"), ("#7B4B94", "#B98AD0"), ("#666666", "#A0A0A0")))
 
-# A congestion control by itself, for comparisons of two of them regardless of the transport.
-_ALGORITHMS = {
-    "cubic": Look("CUBIC", "#882255", "#DB85B4", "", "o", "-"),
-    "bbr": Look("BBR", "#117A65", "#4FC3A8", "....", "s", "--"),
-    "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
-}
+# A congestion control by itself, by its shade, for comparisons of two of them regardless of the transport.
+_ALONE = (
+    ("#882255", "#DB85B4", "", "o", "-"),
+    ("#117A65", "#4FC3A8", "....", "s", "--"),
+    ("#666633", "#B5B573", "xxxx", "^", ":"),
+)
 
 # The levels of any other factor, by their order: apart to the colour-blind, and each with a hatch, a mark and a line of
 # its own. Beyond them colours come again with another hatch.
@@ -77,37 +78,6 @@ def _level(number: int) -> Look:
     return Look(f"level {number}", light, dark, hatch, marker, _STROKES[number % len(_STROKES)])
 
 
-_CONGESTION = {
-    "balia": "BALIA",
-    "bbr": "BBR",
-    "bbr3": "BBRv3",
-    "bic": "BIC",
-    "copa": "Copa",
-    "cdg": "CDG",
-    "cubic": "CUBIC",
-    "dctcp": "DCTCP",
-    "highspeed": "HighSpeed",
-    "htcp": "H-TCP",
-    "hybla": "Hybla",
-    "illinois": "Illinois",
-    "ledbat": "LEDBAT",
-    "ledbatpp": "LEDBAT++",
-    "lia": "LIA",
-    "lp": "LP",
-    "newreno": "NewReno",
-    "nv": "NV",
-    "olia": "OLIA",
-    "prague": "Prague",
-    "reno": "Reno",
-    "scalable": "Scalable",
-    "tahoe": "Tahoe",
-    "vegas": "Vegas",
-    "veno": "Veno",
-    "westwood": "Westwood+",
-    "wvegas": "wVegas",
-    "yeah": "YeAH",
-}
-_SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
 _LINES = ("-", "--", ":")
 
 
@@ -141,7 +111,7 @@ def congestion_name(congestion: str) -> str:
 
 def _one_congestion_name(congestion: str) -> str:
     algorithm, _, variant = congestion.partition("-")
-    name = _CONGESTION.get(algorithm, algorithm)
+    name = core.congestion(algorithm).get("label", algorithm)
     return f"{name}-{variant}" if variant else name
 
 
@@ -150,8 +120,8 @@ def look(contender: str) -> Look:
 
     Unknown ones get a colour that depends on their name alone.
     """
-    if contender in _ALGORITHMS:
-        return _ALGORITHMS[contender]
+    if (alone := core.congestion(contender).get("shade")) is not None:
+        return Look(congestion_name(contender), *_ALONE[alone])
     if contender.startswith("level "):
         return _level(int(contender.removeprefix("level ")))
     transport, congestion, switches = _parts(contender)
@@ -159,10 +129,8 @@ def look(contender: str) -> Look:
     algorithm, _, variant = congestion.partition("-")
     family = _FAMILIES.get(base, _OTHERS)
     plain = base in _FAMILIES and not (implementation or variant or switches)
-    if plain and (algorithm in _SHADE or not algorithm):
-        shade = _SHADE.get(algorithm, 0)
-    else:
-        shade = zlib.crc32(contender.encode()) % len(family.shades)
+    own = core.congestion(algorithm).get("shade") if algorithm else 0
+    shade = zlib.crc32(contender.encode()) % len(family.shades) if not plain or own is None else own
     light, dark = family.shades[shade]
     return Look(display_name(contender), light, dark, family.hatch, family.marker, _LINES[shade])
 
@@ -194,4 +162,4 @@ def _apart(one: Look, other: Look) -> bool:
 def is_contender(name: str) -> bool:
     """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
     base = _parts(name)[0].partition("@")[0]
-    return "/" in name or base in _FAMILIES or name.partition("-")[0] in _CONGESTION
+    return "/" in name or base in _FAMILIES or bool(core.congestion(name.partition("-")[0]))

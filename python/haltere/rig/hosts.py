@@ -137,11 +137,6 @@ def refusal(flow: Flow) -> str | None:
     return None
 
 
-def congestion(flow: Flow) -> str:
-    """Return the kernel's name of a flow's congestion control."""
-    return "reno" if flow.congestion == "newreno" else flow.congestion
-
-
 def options(flow: Flow) -> dict[str, bool | int | None]:
     """Return the options of a bare transfer's sockets."""
     return {

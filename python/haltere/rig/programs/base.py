@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from haltere import _core
+from haltere import _core, core
 
 NAME = "haltere.test"
 """The server's name in the certificates that `certificates` makes."""
@@ -164,7 +164,7 @@ class Congestion:
             ProgramError: if the program has no such algorithm.
         """
         if self.by != "program":
-            return "reno" if name == "newreno" else name
+            return core.in_kernel(name)
         if name not in self.own:
             raise ProgramError(f"this program has no congestion control {name!r}: it has {', '.join(self.own)}")
         return self.own[name]
