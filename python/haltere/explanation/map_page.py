@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from haltere.explanation.maps import Map
-from haltere.explanation.page import filled, store
+from haltere.explanation.page import store
+from haltere.figures import on_screen
+from haltere.figures.pages import page
 from haltere.figures.parts import Axis, Figure, Panel, Rect, Series
 from haltere.metrics import quantities
 
@@ -68,4 +70,5 @@ def html(found: Map, figure: Figure) -> str:
         for name, levels in found.factors.items()
         for level in levels
     ]
-    return filled("map.html.j2", figure, found=found, columns=heads)
+    answer = [found.answer[:1].upper() + found.answer[1:]]
+    return page("map.html.j2", found=found, answer=answer, figure=figure, svgs=on_screen.svgs(figure), columns=heads)

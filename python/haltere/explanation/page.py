@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from importlib.resources import files
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from haltere import core
 from haltere.explanation.answer import Explanation, factor_text
 from haltere.explanation.equals import ABOUT
 from haltere.figures import on_paper, on_screen
+from haltere.figures.pages import page
 from haltere.figures.parts import Figure
 from haltere.figures.waterfall import Step, plain
 from haltere.figures.waterfall import waterfall as drawn
@@ -56,20 +54,22 @@ def write(found: Explanation, folder: Path) -> list[Path]:
     return store(folder / STEM, figure, html(found, figure), found.data())
 
 
-def store(stem: Path, figure: Figure, page: str, numbers: object) -> list[Path]:
+def store(stem: Path, figure: Figure, text: str, numbers: object) -> list[Path]:
     """Write a figure, a page and its numbers into files with the endings of their kinds; the paths written."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     written = on_paper.draw(figure, stem)
-    for ending, text in ((".html", page), (".json", json.dumps(numbers, indent=1, allow_nan=False) + "\n")):
+    for ending, content in ((".html", text), (".json", json.dumps(numbers, indent=1, allow_nan=False) + "\n")):
         path = stem.with_name(stem.name + ending)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(content, encoding="utf-8")
         written.append(path)
     return written
 
 
 def html(found: Explanation, figure: Figure) -> str:
     """Return the page: the answer, the waterfall, the table, the pairs that interact, and what the numbers mean."""
-    return filled("explanation.html.j2", figure, found=found, about={**_summaries(found), **ABOUT})
+    answer = [found.answer, *([f"{found.rest[:1].upper()}{found.rest[1:]}."] if found.rest else [])]
+    about = {**_summaries(found), **ABOUT}
+    return page("explanation.html.j2", found=found, answer=answer, about=about, svgs=on_screen.svgs(figure))
 
 
 def _summaries(found: Explanation) -> dict[str, str]:
@@ -82,16 +82,3 @@ def _summaries(found: Explanation) -> dict[str, str]:
                 text = str(one["summary"])
                 about.setdefault(str(one["name"]), f"{text[:1].upper()}{text[1:]}.")
     return about
-
-
-def filled(template: str, figure: Figure, **values: object) -> str:
-    """Return a page of this package with a figure and the style of reports in it."""
-    templates = Environment(
-        loader=PackageLoader("haltere.explanation"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    sheet = (files("haltere.report") / "templates" / "style.css").read_text(encoding="utf-8")
-    return templates.get_template(template).render(figure=figure, svgs=on_screen.svgs(figure), style=sheet, **values)

@@ -17,6 +17,7 @@ from haltere.evolution.measuring import Measured
 from haltere.evolution.results import read
 from haltere.evolution.study import figures_of
 from haltere.figures import on_paper, on_screen
+from haltere.figures.pages import page
 from haltere.figures.parts import Figure
 from haltere.figures.world import world_map
 from haltere.metrics.text import decimals, fixed
@@ -24,7 +25,7 @@ from haltere.paths import periods
 from haltere.paths.judging import delay_unit, duration, text
 from haltere.paths.periods import Effect, Evolution, Period
 from haltere.paths.turnover import KINDS
-from haltere.report.page import Shown, asset, download, templates
+from haltere.report.page import Shown, download
 from haltere.results import read_manifest
 from haltere.stats import Interval
 
@@ -66,43 +67,40 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
     shown = [_shown(figure, drawings) for figure in made]
     world = [_shown(figure, drawings) for figure in _maps(measured)]
     first, second = found.periods
-    page = (
-        templates()
-        .get_template("evolution.html.j2")
-        .render(
-            study=manifest["study"],
-            first=first,
-            second=second,
-            answer=said.answer,
-            judged=said.judged,
-            tally=said.tally(),
-            cautions=cautions(found),
-            effects=effect_rows(found),
-            longer=text(found.changes.longer, 2),
-            slower=text(found.changes.slower, 2),
-            views=_views(found),
-            turnover=_turnover(found),
-            plots=shown,
-            stated=any(series.label == STATED for one in made for series in one.panels[0].series),
-            missing=missing,
-            world=world,
-            world_text=_world_text(measured),
-            data=data_rows(found),
-            mix=_mix(found),
-            shared=_names(found.changes.monitors.both),
-            regions=bool(first.regions or second.regions),
-            resamples=periods.RESAMPLES,
-            command=manifest["command"],
-            version=manifest["haltere"],
-            seed=manifest["seed"],
-            style=asset("style.css"),
-            script=asset("page.js"),
-        )
+    html = page(
+        "evolution.html.j2",
+        script=True,
+        study=manifest["study"],
+        first=first,
+        second=second,
+        answer=said.answer,
+        judged=said.judged,
+        tally=said.tally(),
+        broken_answer=said.broken_answer,
+        cautions=cautions(found),
+        effects=effect_rows(found),
+        longer=text(found.changes.longer, 2),
+        slower=text(found.changes.slower, 2),
+        views=_views(found),
+        turnover=_turnover(found),
+        plots=shown,
+        stated=any(series.label == STATED for one in made for series in one.panels[0].series),
+        missing=missing,
+        world=world,
+        world_text=_world_text(measured),
+        data=data_rows(found),
+        mix=_mix(found),
+        shared=_names(found.changes.monitors.both),
+        regions=bool(first.regions or second.regions),
+        resamples=periods.RESAMPLES,
+        command=manifest["command"],
+        version=manifest["haltere"],
+        seed=manifest["seed"],
     )
     (folder / "verdicts.md").write_text(markdown(said), encoding="utf-8")
     (folder / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
     report = folder / "report.html"
-    report.write_text(page, encoding="utf-8")
+    report.write_text(html, encoding="utf-8")
     return report, said, found
 
 

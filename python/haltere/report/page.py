@@ -7,17 +7,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from haltere.claims.findings import Findings, tables_of
 from haltere.explanation import asked
 from haltere.explanation.page import waterfall
 from haltere.figures import kinds, on_paper, on_screen
+from haltere.figures.pages import page
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
@@ -91,11 +90,11 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     metrics = [
         metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
     ]
-    environment = templates()
-    environment.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
-    page = environment.get_template("report.html.j2").render(
+    text = page(
+        "report.html.j2",
+        script=True,
         manifest=manifest,
         study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
@@ -116,11 +115,12 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         failures=_failures(results.runs, factors),
         failures_shown=FAILURES_SHOWN,
         hatches=on_screen.HATCHES,
-        style=asset("style.css"),
         font=on_screen.css_family(words.style.font) if words.style.font else "",
-        script=asset("page.js"),
+        command=manifest["command"],
+        version=manifest["haltere"],
+        seed=manifest["seed"],
     )
-    return page, drawn
+    return text, drawn
 
 
 def _when(results: Results) -> dict[str, Otherwise]:
@@ -139,24 +139,6 @@ def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
         for name in one.claims:
             shown.setdefault(name, []).append(because)
     return shown
-
-
-def templates() -> Environment:
-    """Return the templates of reports."""
-    made = Environment(
-        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["swatch"] = on_screen.swatch
-    return made
-
-
-def asset(name: str) -> str:
-    """Return a file from the folder of the templates."""
-    return (files("haltere.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]:
