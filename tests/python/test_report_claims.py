@@ -178,7 +178,9 @@ def of(outcome: Outcome | None) -> Evidence:
     ],
 )
 def test_parts_join_to_a_verdict(parts: list[Outcome | None], expected: Outcome) -> None:
-    assert all_of(*(of(part) for part in parts)).outcome == expected
+    verdict = all_of(*(of(part) for part in parts))
+    assert verdict.outcome == expected
+    assert verdict.table.height == len(parts) and f"<strong>{expected.value}</strong>" in verdict._repr_html_()
 
 
 @pytest.mark.parametrize(

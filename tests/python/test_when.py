@@ -98,6 +98,12 @@ def sets(found: Search, name: str) -> list[list[str]]:
     return [one.changes for one in next(c for c in found.claims if c.name == name).turned]
 
 
+def test_a_search_shows_itself_in_a_notebook(planted: tuple[Study, Path, Search]) -> None:
+    found = planted[2]
+    page = found._repr_html_()
+    assert found.table.height == len(found.claims) and all(f"<td>{one.number}</td>" in page for one in found.claims)
+
+
 def test_a_claim_that_turns_with_one_switch_is_told_so(planted: tuple[Study, Path, Search]) -> None:
     assert sorted(sets(planted[2], "single")) == [["tcp+initial-window=40"], ["tcp+tfo"]]
 

@@ -108,7 +108,7 @@ _FEW = "{} has no more clean traces than a partial view takes: "
 _DRAWINGS = {
     "all": _FEW
     + "all its draws are of the same traces and differ in the pairs alone, so that there are no intervals over "
-    "draws. Fewer --traces give some, and so does --resample half or --resample bootstrap.",
+    "draws. Fewer traces a view give some, and so does resampling by half or bootstrap.",
     "half": _FEW + "each draw is a half of them, and its graph smaller than that of all.",
     "bootstrap": _FEW + "each draw is as many of them with replacement, and its graph smaller than that of all.",
 }
