@@ -90,7 +90,7 @@ class Comparison:
         return from_scale(found, self.metric)
 
 
-def compare(tables: Tables, experiment: str, metric: str, factor: str, of: str, to: str, over: Levels) -> Comparison:
+def compare(tables: Tables, experiment: str, metric: str, factor: str, of: str, to: str, *, over: Levels) -> Comparison:
     """Compare two levels of a factor over all combinations of the levels `over`.
 
     Raises `MissingDataError` if the experiment was not run, if the results lack one of these treatments, or if fewer

@@ -121,7 +121,8 @@ def _by_all(runs: Runs, everything: list[int], what: Comparison, how: How) -> Ex
     worths = np.log(worths) if runs.measure.ratio else worths
     found = attributed(orders, worths)
     pairs = strongest(interacting(orders, worths), space.names)
-    return _answer(runs, found, used, len(orders.masks), pairs, _notes(runs, failed, lost), None, described(what))
+    notes = _notes(runs, failed, lost)
+    return _answer(runs, found, used, len(orders.masks), described(what), pairs=pairs, notes=notes)
 
 
 def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanation:
@@ -144,9 +145,8 @@ def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanatio
     if not all(kept):
         raise _stuck(runs, runs.failures)
     found = sampled(parts, kept, worth)
-    return _answer(
-        runs, found, used, len({cell[0] for cell in cells}), (), _notes(runs, failed, lost), count, described(what)
-    )
+    notes, mixtures = _notes(runs, failed, lost), len({cell[0] for cell in cells})
+    return _answer(runs, found, used, mixtures, described(what), orders=count, notes=notes)
 
 
 def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[list[tuple[int, ...]]]:
@@ -192,10 +192,11 @@ def _answer(
     found: list[Effect],
     used: list[int],
     mixtures: int,
-    pairs: tuple[Interaction, ...],
-    notes: tuple[str, ...],
-    orders: int | None,
     conditions: str,
+    *,
+    notes: tuple[str, ...],
+    pairs: tuple[Interaction, ...] = (),
+    orders: int | None = None,
 ) -> Explanation:
     space = runs.space
     ends = np.array(

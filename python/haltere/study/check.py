@@ -309,6 +309,7 @@ def check_treatment(
     experiment: Experiment,
     choices: tuple[design.Choice, ...],
     template: Mapping[str, Any],
+    *,
     fidelities: tuple[Fidelity, ...],
     folder: FilePath,
 ) -> tuple[dict[str, Any], str, measured.Measured | None, core.Scenario | None]:
