@@ -76,11 +76,7 @@ def slurm(text: str) -> Iterator[Any]:
 
 
 def options(text: str) -> dict[str, str]:
-    """Return what `slurm` says, by its keys.
-
-    Raises:
-        InputError: if a key is unknown, or a number is none.
-    """
+    """Return what `slurm` says, by its keys; raise `InputError` if a key is unknown, or a number is none."""
     found: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")

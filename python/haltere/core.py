@@ -197,11 +197,7 @@ def _linked(what: Callable[[], T]) -> T:
 
 
 def link_shell(spec: Mapping[str, Any]) -> LinkShell:
-    """Make a link for a command.
-
-    Raises:
-        LinkProblem: if the kernel or the system refuses.
-    """
+    """Make a link for a command; raise `LinkProblem` if the kernel or the system refuses."""
     if not hasattr(_core, "LinkShell"):
         raise LinkProblem("links are emulated by Linux: run this on a Linux machine", "")
     return LinkShell(spec)

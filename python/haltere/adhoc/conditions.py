@@ -446,11 +446,7 @@ def _word(part: str, *, first: bool) -> tuple[str, str, str]:
 
 
 def known_preset(name: str, field: str = "preset") -> str:
-    """Return the name of a preset, or the file of one, as it was given.
-
-    Raises:
-        InputError: if there is neither.
-    """
+    """Return the name of a preset, or the file of one, as it was given; raise `InputError` if there is neither."""
     from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
     names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]

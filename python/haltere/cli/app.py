@@ -44,7 +44,6 @@ def _main(
         typer.Option(
             envvar="HALTERE_KERNEL",
             help="The kernel of fidelity `linux`, by its name or version (see `haltere kernel list`).",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

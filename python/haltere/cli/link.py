@@ -45,11 +45,7 @@ def _of(options: Options, field: str, direction: str) -> Any:
 
 
 def spec(options: Options) -> dict[str, Any]:
-    """Return the emulator's specification.
-
-    Raises:
-        InputError: with the option's name.
-    """
+    """Return the emulator's specification; raise `InputError` with the option's name."""
     for option, value in (("--seed", options.seed), ("--replication", options.replication)):
         if value < 0:
             raise InputError("is negative", field=option, given=str(value), right="a whole number from 0")

@@ -22,13 +22,7 @@ from haltere.study.origin import run_of
 
 
 def command(
-    what: list[str],
-    conditions: Conditions,
-    chosen: Chosen,
-    files: Files,
-    controls: Sequence[str],
-    *,
-    as_json: bool,
+    what: list[str], conditions: Conditions, chosen: Chosen, files: Files, controls: Sequence[str], *, as_json: bool
 ) -> None:
     """Trace a scenario file, contenders on one link, or a run of some results; write the series and their figure.
 

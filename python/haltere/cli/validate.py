@@ -25,22 +25,11 @@ _WORDS = {
 }
 
 
-def command(
-    contenders: list[str],
-    what: Comparison,
-    *,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def command(contenders: list[str], what: Comparison, *, out: Path | None, as_json: bool) -> None:
     """Run both and print; write the figure."""
     with show.progress("validating") as advance:
         found = validate(
-            contenders,
-            what,
-            replications=what.replications,
-            seed=what.seed,
-            workers=what.workers,
-            on_progress=advance,
+            contenders, what, replications=what.replications, seed=what.seed, workers=what.workers, on_progress=advance
         )
     folder = out or Path("traces") / ("validate-" + "-".join(c.replace("/", "-") for c in contenders))
     folder.mkdir(parents=True, exist_ok=True)

@@ -90,11 +90,7 @@ def index(folders: Sequence[Path], out: Path) -> Path:
 
 
 def results_below(folder: Path) -> list[Path]:
-    """Return the folder if it holds results, else those folders in it that do.
-
-    Raises:
-        haltere.errors.InputError: if there are none.
-    """
+    """Return the folder if it holds results, else those folders in it that do; raise `InputError` if there are none."""
     if read_manifest(folder) is not None or (folder / "parts").is_dir():
         return [folder]
     found = [one for one in sorted(folder.glob("*")) if one.is_dir() and read_manifest(one) is not None]

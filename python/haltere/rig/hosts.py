@@ -149,11 +149,7 @@ def options(flow: Flow) -> dict[str, bool | int | None]:
 
 
 def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
-    """Return the kernel parameters of each node.
-
-    Raises:
-        ValueError: if two flows want a node set in different ways.
-    """
+    """Return the kernel parameters of each node; raise `ValueError` if two flows want a node set in different ways."""
     wanted: dict[tuple[int, str], tuple[str | None, str]] = {}
     for flow in flows:
         for node, name, value in _wishes(flow):

@@ -102,19 +102,11 @@ class Socket:
         self._ask(_NEWQDISC, (interface, handle, parent, 0), kind, attribute(_OPTIONS | _NESTED, options) + more)
 
     def add_class(self, interface: int, kind: str, options: bytes, *, handle: int, parent: int) -> None:
-        """Add a class to a qdisc.
-
-        Raises:
-            OSError: if the kernel refuses it.
-        """
+        """Add a class to a qdisc; raise `OSError` if the kernel refuses it."""
         self._ask(_NEWCLASS, (interface, handle, parent, 0), kind, attribute(_OPTIONS | _NESTED, options))
 
     def add_filter(self, interface: int, kind: str, options: bytes, *, parent: int) -> None:
-        """Add a filter for packets of all protocols to a qdisc.
-
-        Raises:
-            OSError: if the kernel refuses it.
-        """
+        """Add a filter for packets of all protocols to a qdisc; raise `OSError` if the kernel refuses it."""
         where = (interface, 1, parent, 1 << 16 | _ALL_PROTOCOLS)
         self._ask(_NEWFILTER, where, kind, attribute(_OPTIONS | _NESTED, options))
 

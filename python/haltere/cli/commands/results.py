@@ -11,14 +11,13 @@ from haltere.cli.commands.shared import STUDIES, AsJson, Workers
 
 app = typer.Typer()
 
-ResultsFolder = Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)]
+ResultsFolder = Annotated[Path, typer.Argument(help="A folder written by `haltere run`.")]
 
 
 @app.command(rich_help_panel=STUDIES)
 def explore(
     results: Annotated[
-        list[Path],
-        typer.Argument(help="Folders written by `haltere run`, or one that holds such folders.", show_default=False),
+        list[Path], typer.Argument(help="Folders written by `haltere run`, or one that holds such folders.")
     ],
 ) -> None:
     """Write a page in which any metric is put against any factor, down to one run; it needs no network.
@@ -36,11 +35,9 @@ def explore(
 
 @app.command(rich_help_panel=STUDIES)
 def diff(
-    a: Annotated[Path, typer.Argument(help="A results folder.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Another, such as of another version.", show_default=False)],
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Only this metric (may be given again).", show_default=False)
-    ] = None,
+    a: Annotated[Path, typer.Argument(help="A results folder.")],
+    b: Annotated[Path, typer.Argument(help="Another, such as of another version.")],
+    metric: Annotated[list[str] | None, typer.Option(help="Only this metric (may be given again).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what changed from one results folder to another, treatment by treatment, and whether it is real.
@@ -62,13 +59,10 @@ def export(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this table, such as `flows` or `treatments` (means and intervals); may be given again.",
-            show_default=False,
+            help="Only this table, such as `flows` or `treatments` (means and intervals); may be given again."
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the files (default RESULTS/csv).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the files (default RESULTS/csv).")] = None,
 ) -> None:
     """Write the tables of some results as CSV or Parquet, with a table of each treatment's means.
 
@@ -82,12 +76,8 @@ def export(
 @app.command(rich_help_panel=STUDIES)
 def pack(
     results: ResultsFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="The archive (default NAME.tar.gz here).", show_default=False)
-    ] = None,
-    study: Annotated[
-        Path | None, typer.Option(help="The study's folder, if it is no longer where it was.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The archive (default NAME.tar.gz here).")] = None,
+    study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
 ) -> None:
     """Put a study, its results, report and versions into one archive that others can run again.
 
@@ -100,8 +90,8 @@ def pack(
 
 @app.command(rich_help_panel=STUDIES)
 def unpack(
-    archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).", show_default=False)] = None,
+    archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.")],
+    out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).")] = None,
     workers: Workers = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Whether to run the study again and compare.")] = True,
 ) -> None:

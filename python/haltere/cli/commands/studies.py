@@ -14,12 +14,10 @@ app = typer.Typer()
 
 @app.command(rich_help_panel=STUDIES)
 def design(
-    study: Annotated[Path, typer.Argument(help="A study's folder or file.", show_default=False)],
+    study: Annotated[Path, typer.Argument(help="A study's folder or file.")],
     variant: Variant = None,
     experiment: Experiments = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).")] = None,
 ) -> None:
     """Draw a study's space-filling designs before anything runs: every two factors against each other.
 
@@ -36,13 +34,10 @@ def design(
 def when(
     study: StudyName,
     claim: Annotated[
-        list[int] | None,
-        typer.Option(help="Only this claim, by its number in the report. May be given again.", show_default=False),
+        list[int] | None, typer.Option(help="Only this claim, by its number in the report. May be given again.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="How long to search.")] = 10.0,
-    results: Annotated[
-        Path | None, typer.Option(help="The results of the study (default `results/NAME`).", show_default=False)
-    ] = None,
+    results: Annotated[Path | None, typer.Option(help="The results of the study (default `results/NAME`).")] = None,
     variant: Variant = None,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -60,10 +55,8 @@ def when(
 
 @app.command(rich_help_panel=STUDIES)
 def report(
-    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)],
-    study: Annotated[
-        Path | None, typer.Option(help="The study's folder, if it is no longer where it was.", show_default=False)
-    ] = None,
+    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.")],
+    study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
 ) -> None:
     """Write the report of some results: one HTML file, and each figure as SVG and PDF.
 
@@ -75,9 +68,7 @@ def report(
 
 
 @app.command(rich_help_panel=STUDIES)
-def new(
-    name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.", show_default=False)],
-) -> None:
+def new(name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.")]) -> None:
     """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
 
     `haltere new my-study`

@@ -19,9 +19,7 @@ app = typer.Typer()
 def validate(
     contenders: Contenders,
     conditions: Comparison,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the figure (default traces/validate-...).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the figure (default traces/validate-...).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare the model with a real Linux kernel, on one link with the same losses: a table, a figure, a verdict.

@@ -18,13 +18,9 @@ app = typer.Typer(
 
 @app.command("count")
 def count(
-    files: Annotated[
-        list[str],
-        typer.Argument(help="Files of traceroutes, packed or not; `-` is standard input.", show_default=False),
-    ],
+    files: Annotated[list[str], typer.Argument(help="Files of traceroutes, packed or not; `-` is standard input.")],
     threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Files read at once, or threads of one (default: one a CPU).", show_default=False),
+        int | None, typer.Option(min=1, help="Files read at once, or threads of one (default: one a CPU).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs, with more counts.")] = False,
 ) -> None:
@@ -42,10 +38,8 @@ def count(
 
 @app.command("show")
 def show(
-    file: Annotated[str, typer.Argument(help="A file of traceroutes; `-` is standard input.", show_default=False)],
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="Traces shown (default: all).", show_default=False)
-    ] = None,
+    file: Annotated[str, typer.Argument(help="A file of traceroutes; `-` is standard input.")],
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Traces shown (default: all).")] = None,
 ) -> None:
     """Print the traces of a file as text.
 
@@ -61,22 +55,18 @@ def into_lake(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH...",
-            help="Files of traceroutes, packed or not, and folders of them; `-` is standard input.",
-            show_default=False,
+            metavar="PATH...", help="Files of traceroutes, packed or not, and folders of them; `-` is standard input."
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="The lake's folder, made if there is none.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="The lake's folder, made if there is none.")],
     source: Annotated[
         str | None,
         typer.Option(
-            help="The platform that measured (default: skitter for ARTS, ark for warts, atlas, scamper, mtr, text).",
-            show_default=False,
+            help="The platform that measured (default: skitter for ARTS, ark for warts, atlas, scamper, mtr, text)."
         ),
     ] = None,
     threads: Annotated[
-        int | None,
-        typer.Option(min=1, help="Files read at once, or threads of one (default: one a CPU).", show_default=False),
+        int | None, typer.Option(min=1, help="Files read at once, or threads of one (default: one a CPU).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs: each file's entry.")] = False,
 ) -> None:
@@ -107,7 +97,7 @@ def of_lake(
 
 @app.command("generate")
 def generated(
-    out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.")],
     traces: Annotated[int, typer.Option(min=1, help="Traces in all.")] = 100_000,
     seed: Seed = 1,
     monitors: Annotated[int, typer.Option(min=1, help="How many monitors measure.")] = 1,
@@ -128,7 +118,7 @@ def generated(
 @app.command("summary")
 def summary(
     lake: LakePath,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The summary's file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The summary's file.")],
     source: Sources = None,
     first_day: FirstDay = None,
     last_day: LastDay = None,
@@ -150,8 +140,7 @@ def summary(
 @app.command("summaries")
 def summaries(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Summaries' files or names (default: those that are shipped).", show_default=False),
+        list[str] | None, typer.Argument(help="Summaries' files or names (default: those that are shipped).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON for programs.")] = False,
 ) -> None:

@@ -19,12 +19,9 @@ class Compared:
 
     out: Annotated[Path, typer.Option("--out", help="Folder of the report and its figures.")] = Path("comparison")
     mmdb: options.Mmdb = None
-    regions: Annotated[
-        Path | None, typer.Option(help="CSV of monitors and their regions (monitor,region).", show_default=False)
-    ] = None
+    regions: Annotated[Path | None, typer.Option(help="CSV of monitors and their regions (monitor,region).")] = None
     keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Only monitors of this region, such as EU; again for more.", show_default=False),
+        list[str] | None, typer.Option(help="Only monitors of this region, such as EU; again for more.")
     ] = None
     part: options.Part = field(default_factory=options.Part)
     traces: Annotated[int, typer.Option(min=0, help="Traces of a partial view; 0 makes none.")] = 100_000
@@ -44,14 +41,9 @@ class Compared:
     threads: options.Threads = None
     study: Annotated[
         Path | None,
-        typer.Option(
-            help="Judge the claims of a study of two periods, and draw its figures: its folder or name.",
-            show_default=False,
-        ),
+        typer.Option(help="Judge the claims of a study of two periods, and draw its figures: its folder or name."),
     ] = None
-    dask: Annotated[
-        str | None, typer.Option(help="Count on a Dask cluster: its scheduler's address.", show_default=False)
-    ] = None
+    dask: Annotated[str | None, typer.Option(help="Count on a Dask cluster: its scheduler's address.")] = None
 
 
 @fills
@@ -78,9 +70,7 @@ class Changed:
     ] = "address"
     traces: options.Traces = 1_000_000
     seed: options.Seed = 1
-    out: Annotated[
-        Path | None, typer.Option("--out", help="File for every pair: .csv or .parquet.", show_default=False)
-    ] = None
+    out: Annotated[Path | None, typer.Option("--out", help="File for every pair: .csv or .parquet.")] = None
 
 
 @fills

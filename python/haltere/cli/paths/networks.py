@@ -18,9 +18,7 @@ from haltere.cli.paths.options import Graphs
 def graph(
     lake: options.LakeOrGraph,
     graphs: Graphs,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Parquet file for all paths, a row each.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Parquet file for all paths, a row each.")] = None,
 ) -> None:
     """Build graphs of sampled traces, or read one, and measure the K shortest paths of many pairs in them.
 
@@ -42,13 +40,10 @@ def routes(
     lake: options.LakeOrGraph,
     begin: Annotated[
         list[str] | None,
-        typer.Option(
-            "--from", help="A node where paths begin, in place of drawn ones; again for more.", show_default=False
-        ),
+        typer.Option("--from", help="A node where paths begin, in place of drawn ones; again for more."),
     ] = None,
     end: Annotated[
-        list[str] | None,
-        typer.Option("--to", help="A node where they end, in place of drawn ones; again for more.", show_default=False),
+        list[str] | None, typer.Option("--to", help="A node where they end, in place of drawn ones; again for more.")
     ] = None,
     graphs: Graphs = _LISTED,
     out: options.Out = None,
@@ -70,9 +65,7 @@ class Seen:
     """The things to list, and the traces that show them."""
 
     of: Annotated[Literal["links", "nodes"], typer.Option(help="What is listed.")] = "links"
-    against: Annotated[
-        Path | None, typer.Option(help="A later period's lake: what came and went.", show_default=False)
-    ] = None
+    against: Annotated[Path | None, typer.Option(help="A later period's lake: what came and went.")] = None
     nodes: options.Nodes = field(default_factory=options.Nodes)
     traces: options.Traces = 100_000
     seed: options.Seed = 1

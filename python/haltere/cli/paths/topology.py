@@ -41,8 +41,7 @@ def list_them(lake: Path, wanted: Seen) -> None:
     moved = between(one, other)
     found = moved.tables[what]
     _say(
-        found.filter(pl.col("became") != "stayed").head(SHOWN),
-        f"{lake.name} to {against.name}: {moved.sentence(what)}",
+        found.filter(pl.col("became") != "stayed").head(SHOWN), f"{lake.name} to {against.name}: {moved.sentence(what)}"
     )
     of_both = zip((lake.name, against.name), moved.seen[what], moved.traces, moved.there[what], strict=True)
     for name, seen, traces, there in of_both:

@@ -50,11 +50,7 @@ def find(transport: str, implementation: str, *, virtual: bool = False) -> Progr
 
 
 def find_broker(transport: str, implementation: str) -> BrokerProgram:
-    """Return a broker of MQTT that can be run here.
-
-    Raises:
-        ProgramError: as `find`; or if it is no broker.
-    """
+    """Return a broker of MQTT that can be run here; raise `ProgramError` as `find`; or if it is no broker."""
     program = find(transport, implementation)
     if not isinstance(program, BrokerProgram):
         known = ", ".join(f"{way}@{name}" for (way, name), one in every().items() if one.app == "mqtt")

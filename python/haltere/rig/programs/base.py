@@ -80,11 +80,7 @@ class Setup:
         return self.folder / "client.log"
 
     def bytes_to_fetch(self) -> int:
-        """Return the size.
-
-        Raises:
-            ProgramError: if the transfer has none.
-        """
+        """Return the size; raise `ProgramError` if the transfer has none."""
         if self.size is None:
             raise ProgramError("this program fetches an object of a given size: give the flow a size")
         return self.size
@@ -158,11 +154,7 @@ class Congestion:
     """The program's word for each of ours, if it has its own."""
 
     def word(self, name: str) -> str:
-        """Return the kernel's or the program's word.
-
-        Raises:
-            ProgramError: if the program has no such algorithm.
-        """
+        """Return the kernel's or the program's word; raise `ProgramError` if the program has no such algorithm."""
         if self.by != "program":
             return core.in_kernel(name)
         if name not in self.own:
@@ -277,11 +269,7 @@ def debian_version(package: str) -> str:
 
 
 def last_json(log: Path, who: str) -> dict[str, Any]:
-    """Return the JSON object on the last line of a log.
-
-    Raises:
-        ProgramError: if there is none.
-    """
+    """Return the JSON object on the last line of a log; raise `ProgramError` if there is none."""
     try:
         output: dict[str, Any] = json.loads(log.read_text(errors="replace").strip().splitlines()[-1])
     except (OSError, ValueError, IndexError) as error:
@@ -290,11 +278,7 @@ def last_json(log: Path, who: str) -> dict[str, Any]:
 
 
 def json_file(report: Path, who: str) -> dict[str, Any]:
-    """Return the JSON object in a file that a client wrote.
-
-    Raises:
-        ProgramError: if there is none.
-    """
+    """Return the JSON object in a file that a client wrote; raise `ProgramError` if there is none."""
     try:
         output: dict[str, Any] = json.loads(report.read_text(errors="replace"))
     except (OSError, ValueError) as error:
