@@ -28,7 +28,7 @@ def explore(
 
     `haltere explore results`
     """
-    from haltere.cli.explore import command
+    from haltere.cli.results import explore as command
 
     command(results)
 
@@ -47,7 +47,7 @@ def diff(
 
     `haltere diff results/before results/after`
     """
-    from haltere.cli.diff import command
+    from haltere.cli.results import diff as command
 
     raise typer.Exit(command(a, b, metric, as_json=as_json))
 
@@ -68,7 +68,7 @@ def export(
 
     `haltere export results/quic-dumbbell --table treatments`
     """
-    from haltere.cli.archive import export_tables
+    from haltere.cli.results import export_tables
 
     export_tables(results, form, table, out)
 
@@ -83,7 +83,7 @@ def pack(
 
     `haltere pack results/quic-dumbbell`
     """
-    from haltere.cli.archive import pack
+    from haltere.cli.results import pack
 
     pack(results, out, study)
 
@@ -101,6 +101,6 @@ def unpack(
 
     `haltere unpack quic-dumbbell.tar.gz`
     """
-    from haltere.cli.archive import unpack
+    from haltere.cli.results import unpack
 
     raise typer.Exit(unpack(archive, out, workers, run=run))

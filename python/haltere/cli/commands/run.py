@@ -64,7 +64,7 @@ def run(
 
     `haltere run studies/quic-dumbbell --dask tcp://10.0.0.1:8786`
     """
-    from haltere.cli.run import command
+    from haltere.cli.run import run as command
 
     command(
         study,
@@ -88,6 +88,6 @@ def status(
 
     `haltere status results/quic-dumbbell`
     """
-    from haltere.cli.status import command
+    from haltere.cli.run import tell_status as command
 
     command(results, as_json=as_json)

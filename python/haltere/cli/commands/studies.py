@@ -25,7 +25,7 @@ def design(
 
     `haltere design studies/multipath`
     """
-    from haltere.cli.design import command
+    from haltere.cli.studies import design as command
 
     command(study, variant=variant, experiments=experiment, out=out)
 
@@ -48,7 +48,7 @@ def when(
 
     `haltere when quic-dumbbell --claim 2 --minutes 5`
     """
-    from haltere.cli.when import command
+    from haltere.cli.studies import when as command
 
     command(study, results=results, variant=variant, claims=claim, minutes=minutes, workers=workers, as_json=as_json)
 
@@ -62,7 +62,7 @@ def report(
 
     `haltere report results/quic-dumbbell`
     """
-    from haltere.cli.report import command
+    from haltere.cli.studies import report as command
 
     command(results, study)
 
@@ -73,7 +73,7 @@ def new(name: Annotated[Path, typer.Argument(help="The study's folder, which is 
 
     `haltere new my-study`
     """
-    from haltere.cli.start import new
+    from haltere.cli.studies import new
 
     new(name)
 
@@ -81,6 +81,6 @@ def new(name: Annotated[Path, typer.Argument(help="The study's folder, which is 
 @app.command("list", rich_help_panel=STUDIES)
 def list_everything(as_json: AsJson = False) -> None:
     """List what there is to work with: shipped studies, studies here, presets of links, and results here."""
-    from haltere.cli.start import everything
+    from haltere.cli.studies import everything
 
     everything(as_json=as_json)

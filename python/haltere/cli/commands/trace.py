@@ -90,7 +90,7 @@ def trace(what: What, conditions: Conditions, chosen: Chosen, files: Files, as_j
 
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
     """
-    from haltere.cli.trace import command
+    from haltere.cli.trace import record as command
 
     command(what, conditions, chosen, files, (), as_json=as_json)
 
@@ -117,7 +117,7 @@ def shadow(
 
     `haltere shadow tcp/cubic --control cubic-hystart --control bbr`
     """
-    from haltere.cli.trace import command
+    from haltere.cli.trace import record as command
 
     command(what, conditions, chosen, Files(), control, as_json=as_json)
 
@@ -147,6 +147,6 @@ def first_difference(
 
     `haltere first-difference tcp/cubic --against tcp/cubic-hystart --rate 20Mbit/s --size 1MB`
     """
-    from haltere.cli.first_difference import command
+    from haltere.cli.trace import compare_packets as command
 
     command(contenders, conditions, against, tolerance, (seed, replication), as_json=as_json)

@@ -25,17 +25,15 @@ def list_them(first: Path, second: Path, wanted: Changed) -> None:
         right = "lakes with monitors and destinations in common; --destination prefix joins those of a prefix"
         raise InputError("the lakes have no pair of monitor and destination in common", field=str(second), right=right)
     shares = found.shares()
-    table = show.table(title=escape(f"{first.name} to {second.name}: paths of {found.pairs.height:,} pairs"))
-    table.add_column("monitor")
-    for title in ("pairs", "same", "changed", "unclear", "changed (%)", "several paths in a period (%)"):
-        table.add_column(title, justify="right")
+    table = []
     for row in shares.iter_rows(named=True):
         counts = (f"{row[name]:,}" for name in ("pairs", "same", "changed", "unclear"))
-        name = "all" if row["monitor"] is None else escape(row["monitor"])
-        table.add_row(name, *counts, _share(row), _percent(row["unsteady"]))
-    show.out().print(table)
+        table.append((row["monitor"] or "all", *counts, _share(row), _percent(row["unsteady"])))
+    titles = ("monitor", "pairs", "same", "changed", "unclear", "changed (%)", "several paths in a period (%)")
+    title = escape(f"{first.name} to {second.name}: paths of {found.pairs.height:,} pairs")
+    show.out().print(show.table(*titles, rows=table, title=title))
     said = f"In {first.name} alone are {found.first:,} pairs, in {second.name} alone {found.second:,}."
-    show.out().print(escape(said), soft_wrap=True)
+    show.say(said)
     if out is not None:
         _write(out, found.pairs)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
-
-from rich.markup import escape
 
 from haltere import paths
 from haltere.cli import show
@@ -24,7 +21,7 @@ def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
             files, threads=threads, on_progress=lambda done: advance(done // 1000, everything // 1000 or done // 1000)
         )
     if as_json:
-        print(json.dumps(counted, indent=1))
+        show.data(counted)
     else:
         _print(counted)
     if any(file["error"] for file in counted["files"]):
@@ -32,22 +29,18 @@ def count(files: Sequence[str], *, threads: int | None, as_json: bool) -> None:
 
 
 def _print(counted: dict[str, Any]) -> None:
-    console = show.out()
-    table = show.table()
-    table.add_column("file", overflow="fold")
-    table.add_column("format")
-    for title in COLUMNS:
-        table.add_column(title, justify="right")
+    rows = []
     for file in counted["files"]:
         kind = file["format"] + ("" if file["compression"] == "none" else f", {file['compression']}")
-        table.add_row(escape(file["file"]), "unreadable" if file["error"] else kind, *_numbers(file))
+        rows.append((file["file"], "unreadable" if file["error"] else kind, *_numbers(file)))
+    table = show.table("file", "format", *COLUMNS, rows=rows, left=2)
     if len(counted["files"]) > 1:
         table.add_section()
         table.add_row("in all", "", *_numbers(counted["total"]))
-    console.print(table)
+    show.out().print(table)
     for file in counted["files"]:
         for line in _troubles(file):
-            show.err().print(escape(f"{file['file']}: {line}"), soft_wrap=True)
+            show.note(f"{file['file']}: {line}")
 
 
 def _numbers(counts: dict[str, Any]) -> list[str]:

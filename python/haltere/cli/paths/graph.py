@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from rich.markup import escape
 
 from haltere.cli import show
 from haltere.cli.paths.options import Graphs
@@ -39,10 +40,9 @@ def graph(path: Path, wanted: Graphs, *, out: Path | None) -> None:
     _print(given.name, described, located=given.locator is not None)
     made_of = {draw["graph"]["traces"] for draw in described}
     if given.lake is not None and wanted.draws > 1 and max(made_of) < wanted.traces:
-        show.err().print(
+        show.note(
             f"The lake has {max(made_of):,} clean traces, fewer than --traces: all draws are of the same traces and "
-            "differ in the pairs alone.",
-            soft_wrap=True,
+            "differ in the pairs alone."
         )
 
 
@@ -121,28 +121,27 @@ def _percent(share: Any) -> float | None:
 def _print(name: str, described: list[dict[str, Any]], *, located: bool) -> None:
     console = show.out()
     many = f", {len(described)} draws: median (least – greatest)" if len(described) > 1 else ""
-    about = show.table(title=f"{name}: the graph{many}")
-    about.add_column("")
-    about.add_column("", justify="right")
-    for thing in described[0]["graph"]:
-        if located or thing != "nodes located (%)":
-            about.add_row(thing, _over([draw["graph"][thing] for draw in described]))
-    for thing in described[0]["spearman"]:
-        about.add_row(f"Spearman: {thing}", _over([draw["spearman"][thing] for draw in described], 2))
-    console.print(about)
+    rows = [
+        (thing, _over([draw["graph"][thing] for draw in described]))
+        for thing in described[0]["graph"]
+        if located or thing != "nodes located (%)"
+    ]
+    rows += [
+        (f"Spearman: {thing}", _over([draw["spearman"][thing] for draw in described], 2))
+        for thing in described[0]["spearman"]
+    ]
+    console.print(show.table("", "", rows=rows, title=f"{escape(name)}: the graph{many}"))
     titles = {"hops": "hops", "delay_ms": "delay (ms)", "difference": "difference to the first (%)"}
     if located:
         titles |= {"dispersion": "geographic dispersion", "delay_dispersion": "delay dispersion"}
-    paths = show.table(title="K shortest paths: medians; of differences the mean")
-    paths.add_column("k", justify="right")
-    for title in titles.values():
-        paths.add_column(title, justify="right")
+    lines = []
     for k in sorted({k for draw in described for k in draw["k"]}):
-        rows = [draw["k"].get(k, {}) for draw in described]
+        rows_of = [draw["k"].get(k, {}) for draw in described]
         scale = {"difference": 100}
-        cells = [_over([_scaled(row.get(column), scale.get(column, 1)) for row in rows]) for column in titles]
-        paths.add_row(str(k), *cells)
-    console.print(paths)
+        cells = [_over([_scaled(row.get(column), scale.get(column, 1)) for row in rows_of]) for column in titles]
+        lines.append((str(k), *cells))
+    title = "K shortest paths: medians; of differences the mean"
+    console.print(show.table("k", *titles.values(), rows=lines, left=0, title=title))
 
 
 def _scaled(value: float | None, by: float) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ def ingest(paths: Sequence[str], lake: Path, *, source: str | None, threads: int
     added = [file["entry"] for file in files if file["became"] == "ingested"]
     _check_sums(added)
     if as_json:
-        print(json.dumps({"files": files}, indent=1))
+        show.data({"files": files})
     else:
         _print(files, added, lake)
     if any(file["became"] == "unreadable" for file in files):
@@ -72,18 +71,16 @@ def _print(files: list[dict[str, Any]], added: list[dict[str, Any]], lake: Path)
     console.print(", ".join(said), soft_wrap=True)
     if measured := sum(entry["multipaths"] for entry in added):
         links = sum(entry["links"] for entry in added)
-        console.print(f"{measured:,} multipath measurements have {links:,} links")
+        show.say(f"{measured:,} multipath measurements have {links:,} links")
     for file in files:
         for line in _troubles(file):
-            show.err().print(escape(f"{file['file']}: {line}"), soft_wrap=True)
+            show.note(f"{file['file']}: {line}")
 
 
 def _table(*titles: str) -> Table:
-    table = show.table()
-    for title in titles[:-1]:
-        table.add_column(title, no_wrap=True)
-    for title in (titles[-1], *TITLES):
-        table.add_column(title, justify="right")
+    table = show.table(*titles, *TITLES, left=len(titles) - 1)
+    for column in table.columns[: len(titles) - 1]:
+        column.no_wrap = True
     return table
 
 
@@ -106,7 +103,7 @@ def lake(lake: Path, *, as_json: bool) -> None:
     """Print what a lake holds; exit code 1 if some of its files are missing or damaged."""
     held = store.describe(lake)
     if as_json:
-        print(json.dumps(held, indent=1))
+        show.data(held)
     else:
         table = _table("source", "days", "monitors", "files")
         for name, source in held["sources"].items():
@@ -119,13 +116,13 @@ def lake(lake: Path, *, as_json: bool) -> None:
         stored = sum(source["stored"] for source in held["sources"].values())
         traces = sum(source["traces"] for source in held["sources"].values())
         if traces:
-            show.out().print(f"{stored / 1e6:,.1f} MB, {stored / traces:.0f} bytes a trace")
+            show.say(f"{stored / 1e6:,.1f} MB, {stored / traces:.0f} bytes a trace")
         for part in held["missing"]:
-            show.err().print(escape(f"{lake / part}: is missing"), soft_wrap=True)
+            show.note(f"{lake / part}: is missing")
         for part in held["damaged"]:
-            show.err().print(escape(f"{lake / part}: is damaged: its end is missing"), soft_wrap=True)
+            show.note(f"{lake / part}: is damaged: its end is missing")
         if held["missing"] or held["damaged"]:
-            show.err().print("Ingesting the same files of traceroutes again makes these parts anew.", soft_wrap=True)
+            show.note("Ingesting the same files of traceroutes again makes these parts anew.")
     if held["missing"] or held["damaged"]:
         sys.exit(1)
 

@@ -69,23 +69,17 @@ def _numbers(view: PartialView, names: Sequence[str], option: str, where: str) -
 
 def _say(name: str, whole: pl.DataFrame) -> None:
     pairs = whole.select("draw", "source", "destination").n_unique()
-    table = show.table(title=escape(f"{name}: {whole.height:,} paths of {pairs:,} pairs"))
-    for title in ("draw", "k", "hops", "delay (ms)", "difference (%)"):
-        table.add_column(title, justify="right")
-    table.add_column("path", overflow="fold")
+    rows = []
     for row in whole.head(SHOWN).iter_rows(named=True):
-        delay, difference = row["delay_us"], row["difference"]
-        table.add_row(
-            str(row["draw"]),
-            str(row["k"]),
-            str(row["hops"]),
-            "–" if delay is None else show.number(delay / 1000),
-            "–" if difference is None else show.number(100 * difference),
-            escape(" → ".join(row["path"])),
-        )
+        numbers = (row["delay_us"] and row["delay_us"] / 1000, row["difference"] and 100 * row["difference"])
+        delay, difference = ("–" if one is None else show.number(one) for one in numbers)
+        rows.append((*(str(row[name]) for name in ("draw", "k", "hops")), delay, difference, " → ".join(row["path"])))
+    title = escape(f"{name}: {whole.height:,} paths of {pairs:,} pairs")
+    table = show.table("draw", "k", "hops", "delay (ms)", "difference (%)", "path", rows=rows, left=0, title=title)
+    table.columns[-1].justify = "left"
     show.out().print(table)
     if whole.height > SHOWN:
-        show.out().print(f"and {whole.height - SHOWN:,} more; --out writes all of them")
+        show.say(f"and {whole.height - SHOWN:,} more; --out writes all of them")
 
 
 def _write(out: Path, whole: pl.DataFrame, used: Sequence[Topology]) -> None:

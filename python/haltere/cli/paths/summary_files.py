@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
 
 from haltere.cli import show
@@ -44,7 +42,7 @@ def write(
     drawn.write(out)
     console = show.out()
     console.print(_table([drawn]))
-    console.print(escape(f"{len(drawn.paths)} paths of {drawn.traces} clean traces in {shown(out)}"))
+    show.say(f"{len(drawn.paths)} paths of {drawn.traces} clean traces in {shown(out)}")
 
 
 def table(names: Sequence[str], *, as_json: bool) -> None:
@@ -52,23 +50,18 @@ def table(names: Sequence[str], *, as_json: bool) -> None:
     found = [find(name, Path()) for name in names or shipped()]
     if as_json:
         data = [{"name": one.name, **one.described(), "quantiles": one.quantiles} for one in found]
-        print(json.dumps(data, indent=1, ensure_ascii=False))
+        show.data(data)
         return
     console = show.out()
     console.print(_table(found))
     for one in found:
-        console.print(escape(f"{one.name}: {one.about}"))
+        show.say(f"{one.name}: {one.about}")
 
 
 def _table(summaries: Sequence[Summary]) -> Table:
-    made = show.table(caption="each quantile by itself")
-    made.add_column("summary")
-    made.add_column("origin")
-    made.add_column("")
-    for name in QUANTILES:
-        made.add_column(name, justify="right")
+    rows = []
     for one in summaries:
         times, hops = one.quantiles["rtt_us"], one.quantiles["hops"]
-        made.add_row(escape(one.name), one.origin, "RTT, ms", *(show.number(times[q] / 1e3) for q in QUANTILES))
-        made.add_row("", "", "hops", *(str(hops[q]) for q in QUANTILES))
-    return made
+        rows.append((one.name, one.origin, "RTT, ms", *(show.number(times[q] / 1e3) for q in QUANTILES)))
+        rows.append(("", "", "hops", *(str(hops[q]) for q in QUANTILES)))
+    return show.table("summary", "origin", "", *QUANTILES, rows=rows, left=3, caption="each quantile by itself")

@@ -46,7 +46,7 @@ def list_them(lake: Path, wanted: Seen) -> None:
     of_both = zip((lake.name, against.name), moved.seen[what], moved.traces, moved.there[what], strict=True)
     for name, seen, traces, there in of_both:
         text = f"{name}: {seen:,} seen in {traces:,} traces, at least {there:,.0f} there"
-        show.out().print(escape(text), soft_wrap=True)
+        show.say(text)
     if out is not None:
         write(out, found, other)
 
@@ -67,7 +67,7 @@ def _lakes(first: Path, second: Path, wanted: Seen) -> tuple[Lake, Lake]:
         )
     said = "1 monitor" if len(shared) == 1 else f"{len(shared)} monitors"
     more = ", ".join(shared[:12]) + (", …" if len(shared) > 12 else "")
-    show.out().print(escape(f"by the {said} of both lakes: {more}"), soft_wrap=True)
+    show.say(f"by the {said} of both lakes: {more}")
     return Lake(first, Selection(monitors=shared)), Lake(second, Selection(monitors=shared))
 
 
@@ -77,11 +77,11 @@ def _of(lake: Lake, wanted: Seen, labels: Labels) -> Topology:
 
 
 def _say(rows: pl.DataFrame, title: str) -> None:
-    table = show.table(title=escape(title))
-    for name, dtype in rows.schema.items():
-        table.add_column(name, justify="right" if dtype.is_numeric() else "left", overflow="fold")
-    for row in rows.iter_rows():
-        table.add_row(*(_cell(value) for value in row))
+    table = show.table(
+        *rows.columns, rows=[[_cell(value) for value in row] for row in rows.iter_rows()], title=escape(title)
+    )
+    for column, dtype in zip(table.columns, rows.dtypes, strict=True):
+        column.justify = "right" if dtype.is_numeric() else "left"
     show.out().print(table)
 
 
@@ -90,6 +90,4 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else escape(str(value))
-    )
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else str(value)

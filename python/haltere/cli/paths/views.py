@@ -64,7 +64,7 @@ def opened(path: Path, wanted: Graphs) -> Given:
         raise InputError("there is no such lake or file", field=str(path), right="a lake's folder, or a graph's file")
     view = read_graph(path, wanted.weights)
     if locator is not None and view.labelled:
-        show.err().print("The nodes are no addresses: they have no places.", soft_wrap=True)
+        show.note("The nodes are no addresses: they have no places.")
     return Given(path.name, None, view, Labels(), locator)
 
 
