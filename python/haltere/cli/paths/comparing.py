@@ -14,7 +14,7 @@ from rich.text import Text
 from haltere import shipped
 from haltere.claims.findings import Findings
 from haltere.cli import show
-from haltere.cli.paths.comparisons import Compared
+from haltere.cli.paths import Compared
 from haltere.documents import shown
 from haltere.evolution.measuring import Options
 from haltere.evolution.study import PathsStudy

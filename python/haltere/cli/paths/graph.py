@@ -1,9 +1,10 @@
-"""`haltere paths graph`: the graph of a lake's traces, and its K shortest paths."""
+"""`haltere paths graph` and `routes`: graphs of a lake's traces or of a file, and their K shortest paths."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,79 @@ from rich.markup import escape
 
 from haltere.cli import show
 from haltere.cli.paths.options import Graphs
-from haltere.cli.paths.views import Given, opened, with_names
-from haltere.errors import InputError
-from haltere.paths.graph import Locate, PartialView, places_of, routes
+from haltere.errors import InputError, as_written
+from haltere.paths.geography import Locator
+from haltere.paths.graph import COLUMNS, Locate, PartialView, places_of, routes
+from haltere.paths.graph_files import read_graph
+from haltere.paths.lake import Lake
+from haltere.paths.levels import Labels, Level
 from haltere.paths.routes import CORRELATIONS
+from haltere.paths.topology import Topology, check_out, of_routes, write
 from haltere.stats import spearman
+
+
+@dataclass(frozen=True)
+class Given:
+    """A lake or a file, and what is needed to make its graphs."""
+
+    name: str
+    lake: Lake | None
+    file: PartialView | None
+    labels: Labels
+    locator: Locator | None
+
+    def views(self, wanted: Graphs) -> Iterator[PartialView]:
+        """Yield the graph of each draw; of a file it is the same each time."""
+        for draw in range(wanted.draws):
+            if self.file is not None:
+                yield self.file
+            elif self.lake is not None:
+                # The draws of `haltere paths compare`, so that both make the same graphs.
+                sample = self.lake.sample(wanted.traces, wanted.seed + draw, columns=list(COLUMNS))
+                yield self.labels.view(sample, gaps=wanted.gaps)
+
+    def locate(self, view: PartialView) -> Locator | None:
+        """Return what locates the nodes of a graph: nothing where they are networks, or names of a file."""
+        return self.locator if view.has_places else None
+
+
+def opened(path: Path, wanted: Graphs) -> Given:
+    """Open a lake, or read the file of a graph.
+
+    Raises:
+        InputError: if it is neither, or an option is not for its kind.
+    """
+    at = wanted.nodes.at()
+    locator = None if wanted.mmdb is None else Locator(wanted.mmdb)
+    if path.is_dir():
+        if wanted.weights is not None:
+            raise InputError("is for files of graphs", field="--weights", right="a file in place of a lake")
+        return Given(path.resolve().name, Lake(path), None, at.labels(), locator)
+    if at != Level():
+        right = "a lake: the nodes of a file stay what they are"
+        raise InputError("is for lakes", field="--level", given=at.name, right=right)
+    if wanted.among == "monitors":
+        raise InputError("is for lakes", field="--among", given="monitors", right="nodes: a file names no monitors")
+    if not path.is_file():
+        raise InputError("there is no such lake or file", field=str(path), right="a lake's folder, or a graph's file")
+    view = read_graph(path, wanted.weights)
+    if locator is not None and view.labelled:
+        show.note("The nodes are no addresses: they have no places.")
+    return Given(path.name, None, view, Labels(), locator)
+
+
+def with_names(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
+    """Return paths with what their nodes are called in place of node numbers, which mean something in one graph."""
+    names = view.names()
+    named = found.with_columns(
+        names.gather(found["source"]).alias("source"), names.gather(found["destination"]).alias("destination")
+    )
+    if "path" not in found.columns:
+        return named
+    each = found.select("path").with_row_index("of").explode("path")
+    lists = each.with_columns(names.gather(each["path"]).alias("path")).group_by("of", maintain_order=True).agg("path")
+    return named.with_columns(lists["path"])
+
 
 _Progress = Callable[[int, int], None]
 _SEVERAL = "routers in several places"
@@ -37,7 +106,7 @@ def graph(path: Path, wanted: Graphs, *, out: Path | None) -> None:
                 kept.append(_with_ends(view, found))
     if out is not None:
         pl.concat(kept).write_parquet(out)
-    _print(given.name, described, located=given.locator is not None)
+    _print_graphs(given.name, described, located=given.locator is not None)
     made_of = {draw["graph"]["traces"] for draw in described}
     if given.lake is not None and wanted.draws > 1 and max(made_of) < wanted.traces:
         show.note(
@@ -118,7 +187,7 @@ def _percent(share: Any) -> float | None:
     return None if share is None else 100 * float(share)
 
 
-def _print(name: str, described: list[dict[str, Any]], *, located: bool) -> None:
+def _print_graphs(name: str, described: list[dict[str, Any]], *, located: bool) -> None:
     console = show.out()
     many = f", {len(described)} draws: median (least – greatest)" if len(described) > 1 else ""
     rows = [
@@ -159,3 +228,82 @@ def _over(values: list[float | None], digits: int = 3) -> str:
 
 def _number(value: float, digits: int) -> str:
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else show.number(value, digits)
+
+
+SHOWN = 10
+_BETWEEN = " | "
+
+
+def list_them(path: Path, wanted: Graphs, *, begin: Sequence[str], end: Sequence[str], out: Path | None) -> None:
+    """Print some of the paths; write all of them if `out` is given."""
+    check_out(out)
+    given = opened(path, wanted)
+    tables, used = [], []
+    with show.progress("making graphs", "draws") as advance:
+        for draw, view in enumerate(given.views(wanted)):
+            found = _found(view, given, wanted, draw, begin, end)
+            tables.append(with_names(view, found))
+            used.append(of_routes(view, found))
+            advance(draw + 1, wanted.draws)
+    whole = pl.concat(tables)
+    if whole.is_empty():
+        right = "nodes of one component" if begin or end else "more --traces"
+        raise InputError("have no path between them", field="the nodes", right=right)
+    _say(given.name, whole)
+    if out is not None:
+        _write_paths(out, whole, used)
+
+
+def _found(
+    view: PartialView, given: Given, wanted: Graphs, draw: int, begin: Sequence[str], end: Sequence[str]
+) -> pl.DataFrame:
+    return routes(
+        view,
+        sources=_numbers(view, begin, "--from", given.name) if begin else wanted.sources,
+        destinations=_numbers(view, end, "--to", given.name) if end else wanted.destinations,
+        k=wanted.k,
+        seed=wanted.seed + draw,
+        draw=draw,
+        among=wanted.among,
+        cost=wanted.cost,
+        locate=given.locate(view),
+        nodes=True,
+        threads=wanted.threads,
+    )
+
+
+def _numbers(view: PartialView, names: Sequence[str], option: str, where: str) -> list[int]:
+    """The nodes of these names."""
+    number = dict(zip(view.names(), view.nodes["node"], strict=True))
+    unknown = [name for name in names if name not in number]
+    if unknown:
+        right = "what `haltere paths topology --of nodes` lists; a sample of more --traces may have it"
+        raise InputError(f"is no node of the graph of {where}", field=option, given=as_written(unknown[0]), right=right)
+    return [number[name] for name in names]
+
+
+def _say(name: str, whole: pl.DataFrame) -> None:
+    pairs = whole.select("draw", "source", "destination").n_unique()
+    rows = []
+    for row in whole.head(SHOWN).iter_rows(named=True):
+        numbers = (row["delay_us"] and row["delay_us"] / 1000, row["difference"] and 100 * row["difference"])
+        delay, difference = ("–" if one is None else show.number(one) for one in numbers)
+        rows.append((*(str(row[name]) for name in ("draw", "k", "hops")), delay, difference, " → ".join(row["path"])))
+    title = escape(f"{name}: {whole.height:,} paths of {pairs:,} pairs")
+    table = show.table("draw", "k", "hops", "delay (ms)", "difference (%)", "path", rows=rows, left=0, title=title)
+    table.columns[-1].justify = "left"
+    show.out().print(table)
+    if whole.height > SHOWN:
+        show.say(f"and {whole.height - SHOWN:,} more; --out writes all of them")
+
+
+def _write_paths(out: Path, whole: pl.DataFrame, used: Sequence[Topology]) -> None:
+    if out.suffix == ".graphml" and len(used) > 1:
+        raise InputError(
+            "several draws are no graph", field="--draws", given=str(len(used)), right="1, or .csv or .parquet"
+        )
+    if out.suffix == ".csv":
+        if whole["path"].explode().str.contains(_BETWEEN, literal=True).any():
+            raise InputError("names of nodes hold “ | ”, which is put between them", field="--out", right=".parquet")
+        whole = whole.with_columns(pl.col("path").list.join(_BETWEEN))
+    write(out, whole, used[0])
