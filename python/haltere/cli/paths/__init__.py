@@ -191,7 +191,7 @@ def graph(
 
     `haltere paths graph lake/2011 --mmdb GeoLite2-City.mmdb`
     """
-    from haltere.cli.paths import graph as command
+    from haltere.cli.paths import graphs as command
 
     command.graph(lake, graphs, out=out)
 
@@ -220,7 +220,7 @@ def routes(
 
     `haltere paths routes lake/2011 --from AS64500 --level as --pfx2as routeviews-rv2-20110301.pfx2as.gz --out k.csv`
     """
-    from haltere.cli.paths import graph as command
+    from haltere.cli.paths import graphs as command
 
     command.list_them(lake, graphs, begin=begin or [], end=end or [], out=out)
 

@@ -1,4 +1,4 @@
-"""What came and went between two lakes: `haltere paths topology` and `changed`."""
+"""Changes between two lakes: `haltere paths topology` and `changed`."""
 
 from __future__ import annotations
 
