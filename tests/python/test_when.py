@@ -21,8 +21,7 @@ from haltere.executor import Task, ThreadExecutor
 from haltere.report.otherwise import otherwise
 from haltere.stats import mean
 from haltere.when import Plan, Search, read, search
-from haltere.when.changes import Change, changes
-from haltere.when.contenders import switched, switches
+from haltere.when.changes import Change, changes, switched, switches
 from haltere.when.judging import closeness, reaches, turned
 from haltere.when.results import Found, Tried
 from haltere.when.runs import seed_of

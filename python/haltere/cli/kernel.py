@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from haltere.cli import show
 from haltere.documents import shown
-from haltere.rig import kernel, local
+from haltere.rig import kernel, machines
 
 
 def build(source: str | None, suite: str | None, hz: int, jobs: int | None, *, if_missing: bool) -> None:
@@ -59,7 +59,7 @@ def check(*, as_json: bool) -> None:
     """Print which kernels there are and what is missing."""
     built = kernel.built()
     tools = kernel.missing_tools()
-    here = local.problem()
+    here = machines.problem()
     if as_json:
         data = {
             "kernels": [{**k.about(), "path": str(k.path)} for k in built],

@@ -144,7 +144,7 @@ def schema(of: str) -> None:
     if of == "scenario":
         found = core.scenario_schema()
     elif of == "study":
-        from haltere.study.schema import study_schema
+        from haltere.study.model import study_schema
 
         found = study_schema()
     elif of == "figures":

@@ -13,8 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from haltere.adhoc.conditions import Conditions
-from haltere.adhoc.first_difference import between, first_difference
-from haltere.adhoc.packets import Difference, Packet
+from haltere.adhoc.packets import Difference, Packet, between, first_difference
 from haltere.adhoc.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.cli import exits, show
 from haltere.cli.commands.trace import Chosen, Files

@@ -170,7 +170,7 @@ class Map:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the heat maps (SVG, PDF), a page (HTML) and the numbers (JSON) into a folder; the paths written."""
-        from haltere.explanation.map_page import write  # noqa: PLC0415 (drawing is slow to load)
+        from haltere.explanation.page import write_map as write  # noqa: PLC0415 (drawing is slow to load)
 
         return write(self, Path(folder))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from haltere.results import columns
-from haltere.stats.standing import ALIKE
+from haltere.stats.ranking import ALIKE
 
 
 @dataclass(frozen=True, slots=True)

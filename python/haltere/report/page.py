@@ -20,7 +20,7 @@ from haltere.figures.pages import page
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
-from haltere.report import constant, topology, treatments
+from haltere.report import design, treatments
 from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
 from haltere.scenario import merge
@@ -179,7 +179,7 @@ def download(path: Path, *, embed: bool = True) -> Download:
     return Download(form.upper(), path.name, f"figures/{path.name}", embedded)
 
 
-def _designs(results: Results, factors: Mapping[str, topology.Factors], words: FigureList) -> list[Design]:
+def _designs(results: Results, factors: Mapping[str, design.Factors], words: FigureList) -> list[Design]:
     text = str(results.manifest.get("study_text", ""))
     study = tomllib.loads(text)
     variant = results.manifest.get("variant")
@@ -193,7 +193,7 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
             (factor, words.factor(factor), [quantities.text(level, factor) for level in levels])
             for factor, levels in factors[name].items()
         ]
-        drawing = topology.drawing(scenarios.get(name, {}), factors[name])
+        drawing = design.drawing(scenarios.get(name, {}), factors[name])
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(
@@ -206,13 +206,13 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
                 runs.height,
                 failed,
                 drawing,
-                *constant.fields(scenarios.get(name, {})),
+                *design.fields(scenarios.get(name, {})),
             )
         )
     return designs
 
 
-def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> list[dict[str, Any]]:
+def _failures(runs: pl.DataFrame, factors: Mapping[str, design.Factors]) -> list[dict[str, Any]]:
     """Failed runs by treatment and reason, with how many replications of it failed so."""
     failed = runs.filter(pl.col("status") != "ok").with_columns(pl.col("error").fill_null("no reason recorded"))
     grouped = failed.group_by("experiment", "treatment", "error", maintain_order=True).agg(

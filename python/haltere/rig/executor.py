@@ -17,7 +17,7 @@ from typing import Any
 
 from haltere.errors import HaltereError, InputError
 from haltere.executor import Outcome, Task, default_workers
-from haltere.rig import agent, kernel, local, virtual
+from haltere.rig import agent, kernel, machines
 
 Start = Callable[[Path, str], "subprocess.Popen[bytes]"]
 AHEAD = 200
@@ -177,7 +177,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def linux(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
     """Return an executor of user-mode Linuxes in virtual time, one a worker."""
     found = kernel.find()
-    return RigExecutor(lambda folder, worker: virtual.boot(found, folder, worker), workers=workers, extra=extra)
+    return RigExecutor(lambda folder, worker: machines.boot(found, folder, worker), workers=workers, extra=extra)
 
 
 def testbed(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
@@ -186,7 +186,7 @@ def testbed(workers: int | None = None, extra: dict[str, Any] | None = None) -> 
     Raises:
         InputError: if this machine allows no rigs.
     """
-    wrong = local.problem()
+    wrong = machines.problem()
     if wrong:
         raise InputError(f"no rig can stand on this machine: {wrong}", right="fidelity linux, which needs no privilege")
-    return RigExecutor(local.start, workers=workers or 1, extra=extra)
+    return RigExecutor(machines.start_here, workers=workers or 1, extra=extra)

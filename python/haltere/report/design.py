@@ -1,9 +1,9 @@
-"""The topology of an experiment as a drawing inside the page."""
+"""An experiment's design as the page shows it: a drawing of its topology, what is fixed in it, and what varies."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -129,3 +129,42 @@ def _note(x: float, y: float, text: str) -> str:
 
 def _notes(x: float, y: float, lines: Sequence[str]) -> list[str]:
     return [_note(x, y + 15 * (i + 1), line) for i, line in enumerate(lines)]
+
+
+_ANY = re.compile(r"\{[A-Za-z_][A-Za-z0-9_.]*\}")
+_Rows = list[tuple[str, str]]
+
+
+def fields(scenario: Mapping[str, Any]) -> tuple[_Rows, _Rows]:
+    """Return the fields that no factor changes, and those that have a factor in braces, as the study file has them.
+
+    Each is named by its place in the scenario, in the order of the file. What many entries of a list say alike, such as
+    the size of each flow, is said once.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    for place, value in _leaves(scenario, ""):
+        general = re.sub(r"\[\d+\]", "[]", place)
+        found.setdefault((general, value), []).append(place)
+    fixed: _Rows = []
+    varied: _Rows = []
+    for (general, value), places in found.items():
+        place = general.replace("[]", "") if len(places) > 1 else places[0]
+        if _ANY.search(value):
+            varied.append((place, value))
+        else:
+            fixed.append((place, quantities.text(value)))
+    return fixed, varied
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list):
+        if value and all(isinstance(one, str | int | float) for one in value):
+            yield place, ", ".join(str(one) for one in value)
+            return
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, f"{place}[{number}]" if len(value) > 1 else place)
+    else:
+        yield place, str(value).lower() if isinstance(value, bool) else str(value)
