@@ -102,17 +102,13 @@ def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "
             reason = ": ".join(str(part) for part in reversed(error.args) if part)
         else:
             reason = f"{type(error).__name__}: {error}".strip()
-        return json.dumps(
-            {
-                "status": "failed",
-                "error": reason,
-                "virtual_s": None,
-                "events": None,
-                "data_packets": None,
-                "flows": [],
-                "links": [],
-            }
-        )
+        return json.dumps(failed(reason))
+
+
+def failed(reason: str) -> dict[str, Any]:
+    """Return the result of a run that could not be made."""
+    nothing = dict.fromkeys(("virtual_s", "events", "data_packets"))
+    return {"status": "failed", "error": reason, **nothing, "flows": [], "links": []}
 
 
 def trace(

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from haltere import core
 from haltere.cli.commands.link import Options
-from haltere.errors import HaltereError, InputError, Place
+from haltere.errors import HaltereError, InputError, Place, refuse_below
 
 DIRECTIONS = ("down", "up")
 SHOWN = ("offered", "delivered", "Mbit/s", "queue full", "lost", "too big", "copies", "queueing\nms")
@@ -46,9 +46,7 @@ def _of(options: Options, field: str, direction: str) -> Any:
 
 def spec(options: Options) -> dict[str, Any]:
     """Return the emulator's specification; raise `InputError` with the option's name."""
-    for option, value in (("--seed", options.seed), ("--replication", options.replication)):
-        if value < 0:
-            raise InputError("is negative", field=option, given=str(value), right="a whole number from 0")
+    refuse_below(0, seed=options.seed, replication=options.replication)
     try:
         both = core.link_config(table(options))
     except core.ScenarioProblem as problem:

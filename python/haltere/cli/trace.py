@@ -18,7 +18,7 @@ from haltere.adhoc.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.cli import exits, show
 from haltere.cli.commands.trace import Chosen, Files
 from haltere.documents import shown
-from haltere.errors import InputError
+from haltere.errors import InputError, refuse_below
 from haltere.fidelity import named
 from haltere.metrics import quantities
 from haltere.results import load
@@ -41,7 +41,7 @@ def record(
         as_json: whether the answer is for programs.
     """
     seed, replication = chosen.seed, chosen.replication
-    refuse_negative(seed, replication)
+    refuse_below(0, seed=seed, replication=replication)
     named(conditions.fidelity)
     run = None if chosen.run is None else run_of(load(what[0]), chosen.run)
     if run is not None:
@@ -193,7 +193,7 @@ def compare_packets(
         as_json: whether the answer is for programs.
     """
     seed, replication = run
-    refuse_negative(seed, replication)
+    refuse_below(0, seed=seed, replication=replication)
     near = _tolerance_s(tolerance)
     if against is not None and len(contenders) != 1:
         right = "one contender, such as haltere first-difference tcp/cubic --against tcp/cubic-hystart"
@@ -208,13 +208,6 @@ def compare_packets(
         show.data([one.json() for one in found])
     else:
         _tell_differences(found)
-
-
-def refuse_negative(seed: int, replication: int) -> None:
-    """Refuse what names no run."""
-    for name, value in (("--seed", seed), ("--replication", replication)):
-        if value < 0:
-            raise InputError("is negative", field=name, given=str(value), right="a whole number from 0")
 
 
 def _tolerance_s(text: str) -> float:

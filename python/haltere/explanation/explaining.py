@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haltere.adhoc.conditions import Comparison, Conditions
-from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, as_written
+from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, refuse_below
 from haltere.executor import Executor
 from haltere.explanation.answer import Explanation, Interaction, strongest
 from haltere.explanation.attribution import Effect, attributed, effects, interacting, sampled
@@ -78,11 +78,7 @@ def explained(
     """
     if what.share:
         raise ArgumentError("cannot be explained", field="share", right="contenders that run one after the other")
-    if what.replications < 1:
-        given = as_written(what.replications)
-        raise ArgumentError("is not a number of replications", field="replications", given=given, right="from 1")
-    if orders < 1:
-        raise ArgumentError("is not a number of orders", field="orders", given=as_written(orders), right="from 1")
+    refuse_below(1, replications=what.replications, orders=orders)
     measure = measure_named(metric)
     space = Space.between(a, b, what.fidelity, what.app)
     runs = Runs(space, Alone(what), measure, what.seed)

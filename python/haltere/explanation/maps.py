@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import bottleneck_entry, whole_of
-from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, as_written
+from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, refuse_below
 from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects
 from haltere.explanation.explaining import drawn
@@ -217,9 +217,7 @@ def explain_study(
         InputError: if something given cannot be run.
         HaltereError: if no order of the parts could be run at some combination.
     """
-    for name, value in (("replications", replications), ("orders", orders)):
-        if value < 1:
-            raise ArgumentError("is too small", field=name, given=as_written(value), right="a whole number from 1")
+    refuse_below(1, replications=replications, orders=orders)
     how, measure = how or How(), measure_named(metric)
     loaded = Study.load(study)
     chosen, treatments = _suited(loaded, experiment)

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError, refuse_below
 from haltere.paths.copies import left_out
 from haltere.paths.engine import Engine, Here, batches
 
@@ -180,8 +180,7 @@ class Lake:
             columns: which columns; all if not given.
             engine: where files are read; this machine if not given.
         """
-        if n < 1:
-            raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
+        refuse_below(1, traces=n)
         where = engine or Here()
         wanted = tuple(columns) if columns else tuple(SCHEMA)
         batch = [_Batch(tuple(files), self.selection, wanted) for files in self.batches()]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from haltere import core
 from haltere.errors import HaltereError, InputError
 from haltere.executor import Outcome, Task, default_workers
 from haltere.rig import agent, kernel, machines
@@ -160,7 +161,7 @@ class _Crew:
         with contextlib.suppress(FileNotFoundError):
             key, worker = taken.name.split(".")[0], taken.name.rsplit(".", 1)[-1]
             if not (self.folder / "done" / f"{key}.json").exists():
-                agent.file(self.folder, key, worker, json.dumps(agent.failed(reason)))
+                agent.file(self.folder, key, worker, json.dumps(core.failed(reason)))
 
     def _said(self, worker: str | None = None) -> str:
         logs = sorted(self.folder.glob(f"{worker or '*'}.log"), key=lambda p: p.stat().st_mtime)

@@ -10,16 +10,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from haltere.rig.programs.base import (
-    NAME,
-    Command,
-    Listening,
-    Program,
-    Setup,
-    apt,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Program, Setup
 
 _MODULES = Path("/usr/lib/apache2/modules")
 _USER, _UID = "www-data", 33
@@ -61,21 +53,21 @@ class ApacheWget2(Program):
     """The protocol's name for ALPN."""
     option = "--http2"
     """wget2's option for it."""
-    packages = apt(apache2="apache2", wget2="wget2")
+    packages = base.apt(apache2="apache2", wget2="wget2")
 
     def version(self) -> str:
-        return f"{first_line('apache2', '-v')}; {first_line('wget2', '--version')}"
+        return f"{base.first_line('apache2', '-v')}; {base.first_line('wget2', '--version')}"
 
     def server(self, at: Setup) -> Command:
         modules = ("mpm_event", "authz_core", "mime", "socache_shmcb", "ssl", "http2")
         config = _CONFIG.format(
-            folder=at.folder, name=NAME, user=_USER, server=at.server, port=at.port, protocol=self.protocol,
+            folder=at.folder, name=base.NAME, user=_USER, server=at.server, port=at.port, protocol=self.protocol,
             cert=at.cert, key=at.key, root=at.object.parent,
             modules="\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in modules),
         )  # fmt: skip
         file = at.folder / "apache.conf"
-        argv = (path("apache2"), "-D", "FOREGROUND", "-f", str(file))
-        return Command((*_as_web_server(), *argv), files={file: config}, ready=Listening("tcp", at.port))
+        argv = (base.path("apache2"), "-D", "FOREGROUND", "-f", str(file))
+        return Command((*_as_web_server(), *argv), files={file: config}, ready=base.Listening("tcp", at.port))
 
     def client(self, at: Setup) -> Command:
         # The certificate has no address, there is no name server, and wget2 takes no name besides an address.
@@ -84,7 +76,7 @@ class ApacheWget2(Program):
             "--no-ocsp", "--no-tls-resume", "--no-check-certificate", f"--bind-address={at.client}",
             "--no-proxy", "--output-document=/dev/null", self.option,
         )  # fmt: skip
-        return Command((path("wget2"), *options, at.url))
+        return Command((base.path("wget2"), *options, at.url))
 
 
 def _as_web_server() -> tuple[str, ...]:
@@ -92,7 +84,7 @@ def _as_web_server() -> tuple[str, ...]:
     ranges = [[int(word) for word in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
     if os.geteuid() != 0 or any(first <= _UID < first + count for first, _, count in ranges):
         return ()
-    return (path("unshare"), "--user", f"--map-user={_UID}", f"--map-group={_UID}")
+    return (base.path("unshare"), "--user", f"--map-user={_UID}", f"--map-group={_UID}")
 
 
 class ApacheWget2Http11(ApacheWget2):

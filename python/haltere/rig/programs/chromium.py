@@ -9,19 +9,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from haltere.rig.programs import _chromium
-from haltere.rig.programs.base import (
-    NAME,
-    Command,
-    Measured,
-    Program,
-    ProgramError,
-    Setup,
-    apt,
-    first_line,
-    json_file,
-    path,
-)
+from haltere.rig.programs import _chromium, base
+from haltere.rig.programs.base import Command, Measured, Program, ProgramError, Setup
 from haltere.rig.programs.own import HYPER, QUINN, Own
 
 _SPKI_P256 = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200")
@@ -35,14 +24,14 @@ class Browser(Program):
     """A server of ours, and headless Chromium on an empty profile that fetches from an empty page."""
 
     virtual = False
-    packages = apt(chromium="chromium")
+    packages = base.apt(chromium="chromium")
 
     def __init__(self, own: Own, summary: str, protocol: Literal["h2", "h3"]) -> None:
         self.name, self.summary = f"{own.name}+chromium", f"our {summary}"
         self.own, self.protocol, self.transport, self.congestion = own, protocol, own.transport, own.congestion
 
     def version(self) -> str:
-        return first_line("chromium", "--version")
+        return base.first_line("chromium", "--version")
 
     def server(self, at: Setup) -> Command:
         return self.own.server(at)
@@ -50,13 +39,13 @@ class Browser(Program):
     def client(self, at: Setup) -> Command:
         if len(str(at.folder)) > _LONGEST:
             raise ProgramError(f"{at.folder} is too long a path for Chromium's sockets: at most {_LONGEST} characters")
-        url = f"https://{NAME}:{at.port}/{at.bytes_to_fetch()}"
-        words = (str(at.folder / "client.json"), str(at.folder / "profile"), url, f"{NAME}:{at.port}", at.server)
-        argv = (sys.executable, _chromium.__file__, *words, key_hash(at.cert), path("chromium"), self.protocol)
+        url = f"https://{base.NAME}:{at.port}/{at.bytes_to_fetch()}"
+        words = (str(at.folder / "client.json"), str(at.folder / "profile"), url, f"{base.NAME}:{at.port}", at.server)
+        argv = (sys.executable, _chromium.__file__, *words, key_hash(at.cert), base.path("chromium"), self.protocol)
         return Command(argv, environment={"XDG_CONFIG_HOME": str(at.folder), "XDG_CACHE_HOME": str(at.folder)})
 
     def read(self, at: Setup) -> Measured:
-        report = json_file(at.folder / "client.json", "Chromium")
+        report = base.json_file(at.folder / "client.json", "Chromium")
         if report["protocol"] != self.protocol:
             raise ProgramError(f"Chromium fetched by {report['protocol']} instead of {self.protocol}")
         times = {name: report.pop(name) for name in ("handshake_s", "first_byte_s", "completion_s")}

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from haltere.rig.programs.base import (
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    Program,
-    ProgramError,
-    Setup,
-    apt,
-    first_line,
-    json_file,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, ProgramError, Setup
 
 _DURATION_S = 10.0
 
@@ -26,23 +15,23 @@ class Iperf3(Program):
     summary = "iperf3: one bulk TCP connection beside contenders"
     role = "load"
     app = "raw"
-    packages = apt(iperf3="iperf3")
-    congestion = Congestion("socket")
+    packages = base.apt(iperf3="iperf3")
+    congestion = base.Congestion("socket")
 
     def version(self) -> str:
-        return first_line("iperf3", "--version")
+        return base.first_line("iperf3", "--version")
 
     def server(self, at: Setup) -> Command:
-        argv = (path("iperf3"), "--server", "--one-off", "--bind", at.server, "--port", str(at.port))
-        return Command(argv, ready=Listening("tcp", at.port))
+        argv = (base.path("iperf3"), "--server", "--one-off", "--bind", at.server, "--port", str(at.port))
+        return Command(argv, ready=base.Listening("tcp", at.port))
 
     def client(self, at: Setup) -> Command:
         much = ("--bytes", str(at.size)) if at.size is not None else ("--time", f"{at.duration_s or _DURATION_S:g}")
         options = ("--reverse", "--json", "--bind", at.client, "--congestion", self.congestion.word(at.congestion))
-        return Command((path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
+        return Command((base.path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
 
     def read(self, at: Setup) -> Measured:
-        report = json_file(at.client_log, "iperf3")
+        report = base.json_file(at.client_log, "iperf3")
         try:
             total = report["end"]["sum_received"]
             sender = report["end"]["streams"][0]["sender"]

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from haltere.rig.programs.base import (
-    ALONE,
-    OF_THE_KERNEL,
-    Broker,
-    BrokerProgram,
-    Command,
-    Congestion,
-    Listening,
-    ProgramError,
-    Setup,
-    Transport,
-    built,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import BrokerProgram, Command, ProgramError, Setup
 
 _PROGRAM = "haltere-mochi"
 
@@ -26,15 +13,15 @@ class Mochi(BrokerProgram):
 
     name = "mochi"
     forwards_at_once = True
-    packages = built("mochi")
+    packages = base.built("mochi")
 
-    def __init__(self, transport: Transport, summary: str, congestion: Congestion) -> None:
+    def __init__(self, transport: base.Transport, summary: str, congestion: base.Congestion) -> None:
         self.transport, self.summary, self.congestion = transport, f"mochi: a broker of MQTT over {summary}", congestion
 
     def version(self) -> str:
-        return first_line(_PROGRAM, "version")
+        return base.first_line(_PROGRAM, "version")
 
-    def broker(self, at: Setup, how: Broker) -> Command:
+    def broker(self, at: Setup, how: base.Broker) -> Command:
         if how.limits["queue_qos0"]:
             raise ProgramError("mochi keeps no messages of QoS 0: leave queue_qos0 out, or choose tcp@mosquitto")
         if how.nagle:
@@ -43,9 +30,9 @@ class Mochi(BrokerProgram):
         places = (f"{one.carrier}://{one.address}:{one.port}" for one in how.listeners)
         last = how.listeners[-1]
         return Command(
-            (path(_PROGRAM), "broker", str(at.cert), str(at.key), *numbers, *places),
-            environment=ALONE,
-            ready=Listening("udp" if last.carrier == "quic" else "tcp", last.port),
+            (base.path(_PROGRAM), "broker", str(at.cert), str(at.key), *numbers, *places),
+            environment=base.ALONE,
+            ready=base.Listening("udp" if last.carrier == "quic" else "tcp", last.port),
         )
 
 
@@ -53,7 +40,7 @@ PROGRAMS = (
     Mochi(
         "quic",
         "QUIC (quic-go, NewReno); its clients have the congestion control",
-        Congestion("program", {name: name for name in ("cubic", "newreno", "bbr")}),
+        base.Congestion("program", {name: name for name in ("cubic", "newreno", "bbr")}),
     ),
-    Mochi("tcp", "TCP or TLS", OF_THE_KERNEL),
+    Mochi("tcp", "TCP or TLS", base.OF_THE_KERNEL),
 )

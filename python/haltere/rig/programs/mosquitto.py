@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from haltere.rig.programs.base import (
-    Broker,
-    BrokerProgram,
-    Command,
-    Listener,
-    Listening,
-    ProgramError,
-    Setup,
-    apt,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import BrokerProgram, Command, ProgramError, Setup
 
 
 class Mosquitto(BrokerProgram):
@@ -24,13 +14,13 @@ class Mosquitto(BrokerProgram):
 
     name = "mosquitto"
     summary = "mosquitto: a broker of MQTT over TCP or TLS"
-    packages = apt(mosquitto="mosquitto")
+    packages = base.apt(mosquitto="mosquitto")
     forwards_at_once = False
 
     def version(self) -> str:
-        return first_line("mosquitto", "-h")
+        return base.first_line("mosquitto", "-h")
 
-    def broker(self, at: Setup, how: Broker) -> Command:
+    def broker(self, at: Setup, how: base.Broker) -> Command:
         file = at.folder / "mosquitto.conf"
         lines = [
             "per_listener_settings false",
@@ -49,12 +39,12 @@ class Mosquitto(BrokerProgram):
             "log_type warning",
         ]
         return Command(
-            (path("mosquitto"), "-c", str(file)),
+            (base.path("mosquitto"), "-c", str(file)),
             files={file: "\n".join(lines) + "\n"},
-            ready=Listening("tcp", how.listeners[-1].port),
+            ready=base.Listening("tcp", how.listeners[-1].port),
         )
 
-    def _listener(self, at: Setup, one: Listener, how: Broker) -> list[str]:
+    def _listener(self, at: Setup, one: base.Listener, how: base.Broker) -> list[str]:
         if one.carrier == "quic":
             raise ProgramError("mosquitto has no QUIC: choose quic@mochi, or tcp for this connection")
         lines = [f"listener {one.port} {one.address}", f"max_topic_alias {how.limits['topic_alias_maximum']}"]

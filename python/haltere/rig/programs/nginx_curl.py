@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import os
 
+from haltere.rig.programs import base
 from haltere.rig.programs._curl import Curl
-from haltere.rig.programs.base import (
-    NAME,
-    Command,
-    Listening,
-    Setup,
-    apt,
-    first_line,
-    path,
-)
+from haltere.rig.programs.base import Command, Setup
 
 _CONFIG = """\
 daemon off;
@@ -47,21 +40,21 @@ class NginxCurl(Curl):
 
     name = "nginx+curl"
     summary = "nginx and curl: HTTP/2, TLS 1.3, the kernel's TCP"
-    packages = apt(nginx="nginx-light", curl="curl")
+    packages = base.apt(nginx="nginx-light", curl="curl")
 
     def server_version(self) -> str:
-        return first_line("nginx", "-v")
+        return base.first_line("nginx", "-v")
 
     def server(self, at: Setup) -> Command:
         # As root, nginx gives its folders to a user of its own, which need not exist where the rig is.
         user = "user root root;" if os.geteuid() == 0 else ""
         config = _CONFIG.format(
-            user=user, folder=at.folder, server=at.server, port=at.port, name=NAME, cert=at.cert, key=at.key,
+            user=user, folder=at.folder, server=at.server, port=at.port, name=base.NAME, cert=at.cert, key=at.key,
             root=at.object.parent,
         )  # fmt: skip
         file = at.folder / "nginx.conf"
-        argv = (path("nginx"), "-p", str(at.folder), "-e", str(at.folder / "nginx.log"), "-c", str(file))
-        return Command(argv, files={file: config}, ready=Listening("tcp", at.port))
+        argv = (base.path("nginx"), "-p", str(at.folder), "-e", str(at.folder / "nginx.log"), "-c", str(file))
+        return Command(argv, files={file: config}, ready=base.Listening("tcp", at.port))
 
 
 PROGRAMS = (NginxCurl(),)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import re
 
-from haltere.rig.programs.base import (
-    Command,
-    Congestion,
-    Measured,
-    Program,
-    ProgramError,
-    Setup,
-    apt,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, ProgramError, Setup
 
 _TIMES = re.compile(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
 _INTERVAL_S = 0.1
@@ -29,11 +20,11 @@ class Ping(Program):
     role = "load"
     transport = "icmp"
     app = "raw"
-    packages = apt(ping="iputils-ping")
-    congestion = Congestion("program")
+    packages = base.apt(ping="iputils-ping")
+    congestion = base.Congestion("program")
 
     def version(self) -> str:
-        return first_line("ping", "-V")
+        return base.first_line("ping", "-V")
 
     def server(self, at: Setup) -> None:
         del at
@@ -41,7 +32,7 @@ class Ping(Program):
     def client(self, at: Setup) -> Command:
         count = max(1, round((at.duration_s or _DURATION_S) / _INTERVAL_S))
         return Command(
-            (path("ping"), "-n", "-q", "-i", f"{_INTERVAL_S:g}", "-c", str(count), "-I", at.client, at.server)
+            (base.path("ping"), "-n", "-q", "-i", f"{_INTERVAL_S:g}", "-c", str(count), "-I", at.client, at.server)
         )
 
     def read(self, at: Setup) -> Measured:

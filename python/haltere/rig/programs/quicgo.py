@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from haltere.rig.programs.base import (
-    ALONE,
-    NAME,
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    Program,
-    Setup,
-    built,
-    first_line,
-    last_json,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, Setup
 
 _PROGRAM = "haltere-quicgo"
 
@@ -26,23 +14,30 @@ class QuicGo(Program):
     name = "quicgo"
     summary = "quic-go: HTTP/3, QUIC with its own NewReno"
     transport = "quic"
-    packages = built("quicgo")
-    congestion = Congestion("program", {"newreno": "newreno"})
+    packages = base.built("quicgo")
+    congestion = base.Congestion("program", {"newreno": "newreno"})
 
     def version(self) -> str:
-        return first_line(_PROGRAM, "version")
+        return base.first_line(_PROGRAM, "version")
 
     def server(self, at: Setup) -> Command:
         self.congestion.word(at.congestion)
-        argv = (path(_PROGRAM), "server", f"{at.server}:{at.port}", str(at.cert), str(at.key), str(at.object.parent))
-        return Command(argv, environment=ALONE, ready=Listening("udp", at.port))
+        argv = (
+            base.path(_PROGRAM),
+            "server",
+            f"{at.server}:{at.port}",
+            str(at.cert),
+            str(at.key),
+            str(at.object.parent),
+        )
+        return Command(argv, environment=base.ALONE, ready=base.Listening("udp", at.port))
 
     def client(self, at: Setup) -> Command:
-        words = (at.client, f"{at.server}:{at.port}", NAME, str(at.ca), at.object.name)
-        return Command((path(_PROGRAM), "client", *words), environment=ALONE)
+        words = (at.client, f"{at.server}:{at.port}", base.NAME, str(at.ca), at.object.name)
+        return Command((base.path(_PROGRAM), "client", *words), environment=base.ALONE)
 
     def read(self, at: Setup) -> Measured:
-        report = last_json(at.client_log, "the quic-go client")
+        report = base.last_json(at.client_log, "the quic-go client")
         status = report.pop("status")
         return Measured(**report, details={"status": status})
 

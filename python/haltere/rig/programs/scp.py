@@ -6,17 +6,8 @@ import contextlib
 import getpass
 from pathlib import Path
 
-from haltere.rig.programs.base import (
-    NAME,
-    Command,
-    Listening,
-    Measured,
-    Program,
-    Setup,
-    apt,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, Setup
 
 _KEY = "id"
 _SEPARATION = Path("/run/sshd")
@@ -42,10 +33,10 @@ class Scp(Program):
     summary = "scp: a file over SSH beside contenders"
     role = "load"
     app = "raw"
-    packages = apt(sshd="openssh-server", scp="openssh-client") | apt(**{"ssh-keygen": "openssh-client"})
+    packages = base.apt(sshd="openssh-server", scp="openssh-client") | base.apt(**{"ssh-keygen": "openssh-client"})
 
     def version(self) -> str:
-        return first_line("ssh", "-V")
+        return base.first_line("ssh", "-V")
 
     def server(self, at: Setup) -> Command:
         # The only path outside the folder: sshd requires this empty folder, which its service would make.
@@ -59,18 +50,18 @@ class Scp(Program):
         file = at.folder / "sshd.conf"
         config = _CONFIG.format(port=at.port, server=at.server, folder=at.folder, key=_KEY)
         return Command(
-            (path("sshd"), "-D", "-e", "-f", str(file)), files={file: config}, ready=Listening("tcp", at.port)
+            (base.path("sshd"), "-D", "-e", "-f", str(file)), files={file: config}, ready=base.Listening("tcp", at.port)
         )
 
     def client(self, at: Setup) -> Command:
         options = (
             "StrictHostKeyChecking=no", f"UserKnownHostsFile={at.folder / 'known'}", "BatchMode=yes",
-            f"HostKeyAlias={NAME}", f"BindAddress={at.client}", "IdentitiesOnly=yes",
+            f"HostKeyAlias={base.NAME}", f"BindAddress={at.client}", "IdentitiesOnly=yes",
         )  # fmt: skip
         words = tuple(word for option in options for word in ("-o", option))
         source = f"{getpass.getuser()}@{at.server}:{at.object}"
         key = str(at.folder / _KEY)
-        argv = (path("scp"), "-F", "none", "-q", "-P", str(at.port), "-i", key, *words, source, "/dev/null")
+        argv = (base.path("scp"), "-F", "none", "-q", "-P", str(at.port), "-i", key, *words, source, "/dev/null")
         return Command(argv)
 
     def read(self, at: Setup) -> Measured:
@@ -78,7 +69,7 @@ class Scp(Program):
 
 
 def _make_key(file: str) -> None:
-    first_line("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", NAME, "-f", file)
+    base.first_line("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", base.NAME, "-f", file)
 
 
 PROGRAMS = (Scp(),)
