@@ -18,7 +18,7 @@ from haltere.claims import Outcome, Verdict, all_of, exceeds
 from haltere.errors import InputError
 from haltere.executor import Outcome as Answer
 from haltere.executor import Task, ThreadExecutor
-from haltere.report.otherwise import otherwise
+from haltere.report.page import otherwise
 from haltere.stats import mean
 from haltere.when import Plan, Search, read, search
 from haltere.when.changes import Change, changes, switched, switches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -352,27 +352,9 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
     return {
         "level": found.first.level,
         "periods": [_period_data(period) for period in found.periods],
-        "mix": {
-            "distance": found.changes.mix.distance,
-            "first": found.changes.mix.first,
-            "second": found.changes.mix.second,
-        },
-        "effects": {
-            effect.measure.name: {
-                "compared": effect.measure.compared,
-                "first": _interval(effect.first),
-                "second": _interval(effect.second),
-                "change": _interval(effect.change),
-                "paired": None if effect.paired is None else _interval(effect.paired),
-                "reweighted": None if effect.reweighted is None else _interval(effect.reweighted),
-            }
-            for effect in found.changes.effects
-        },
-        "monitors": {
-            "both": list(found.changes.monitors.both),
-            "first": list(found.changes.monitors.first),
-            "second": list(found.changes.monitors.second),
-        },
+        "mix": {"distance": found.changes.mix.distance, **asdict(found.changes.mix)},
+        "effects": {effect.measure.name: _effect_data(effect) for effect in found.changes.effects},
+        "monitors": {name: list(some) for name, some in asdict(found.changes.monitors).items()},
         "at_level": None
         if found.at_level is None
         else {name: _interval(found.at_level.effect(name).change) for name in _AT_LEVEL},
@@ -399,6 +381,11 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
         ],
         "cautions": cautions(found),
     }
+
+
+def _effect_data(effect: Effect) -> dict[str, Any]:
+    numbers = {name: getattr(effect, name) for name in ("first", "second", "change", "paired", "reweighted")}
+    return {"compared": effect.measure.compared} | {n: one and _interval(one) for n, one in numbers.items()}
 
 
 def _period_data(period: Period) -> dict[str, Any]:

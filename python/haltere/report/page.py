@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup, escape
 
 from haltere.claims.findings import Findings, tables_of
 from haltere.explanation import asked
@@ -21,10 +23,10 @@ from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
 from haltere.report import design, treatments
-from haltere.report.otherwise import Otherwise, otherwise
 from haltere.results import Results
 from haltere.scenario import merge
 from haltere.study import Study
+from haltere.when.results import Found
 from haltere.when.results import read as read_when
 
 EMBED_LIMIT = 100_000
@@ -223,3 +225,44 @@ def _failures(runs: pl.DataFrame, factors: Mapping[str, design.Factors]) -> list
         levels = [quantities.text(str(row[factor]), factor) for factor in factors.get(row["experiment"], {})]
         rows.append({**row, "levels": ", ".join(levels)})
     return rows
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """The answer in a sentence, which is always visible, and what it rests on, which is folded below it."""
+
+    answer: Markup
+    evidence: Sequence[Markup]
+
+
+def otherwise(found: Found) -> Otherwise:
+    """Return what `haltere when` found for a claim, with switches and bundles set as code."""
+    names = {name for one in found.tried for name in one.changes if _is_code(name)}
+    answer = found.answer()
+    lines = [
+        f"With {' and '.join(one.changes)}, on fresh seeds: {'; '.join(one.evidence)}."
+        for one in found.turned
+        if one.evidence
+    ]
+    return Otherwise(
+        _coded(f"{answer[:1].upper()}{answer[1:]}.", names),
+        [_coded(line, names) for line in [*lines, *found.lines()]],
+    )
+
+
+def _is_code(change: str) -> bool:
+    """Whether a change's name is a word of a contender (`tcp+tfo`), not of plain English (`no losses`)."""
+    return not re.search(r"\s", change)
+
+
+def _coded(text: str, names: Collection[str]) -> Markup:
+    """Return a text as HTML in which each of these names, where it stands whole, is set as code."""
+    if not names:
+        return escape(text)
+    longest_first = sorted(names, key=len, reverse=True)
+    # A name ends before a full stop or a comma, but not before what would make it a longer name.
+    whole = rf"(?<![\w+=-])({'|'.join(re.escape(name) for name in longest_first)})(?![\w+=-]|\.\w)"
+    parts = re.split(whole, text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haltere import core
 from haltere.core import Scenario, ScenarioProblem
-from haltere.rig import beside, disciplines, hosts, kernel, messages, programs, subflows
+from haltere.rig import beside, disciplines, hosts, kernel, messages, programs
 from haltere.rig.plan import Flow, Plan, plan
 
 
@@ -46,7 +46,7 @@ def check(scenario: Scenario, machine: Machine) -> None:
     machine.check(what)
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
-        if (reason := hosts.refusal(flow) or subflows.refusal(flow)) is not None:
+        if (reason := hosts.refusal(flow) or hosts.path_refusal(flow)) is not None:
             raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:
             raise ScenarioProblem(
@@ -60,7 +60,7 @@ def check(scenario: Scenario, machine: Machine) -> None:
     try:
         hosts.settings(what.flows)
         hosts.metrics(what.flows)
-        subflows.endpoints(what.flows)
+        hosts.endpoints(what.flows)
     except ValueError as error:
         raise ScenarioProblem(str(error), "flows") from None
 
