@@ -11,6 +11,7 @@ pub mod contender;
 pub mod contents;
 pub mod fidelity;
 pub mod http;
+pub mod load;
 pub mod middlebox;
 pub mod network;
 pub mod page;

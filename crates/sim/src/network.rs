@@ -7,11 +7,8 @@ mod mqtt;
 pub use describe::{Description, describe};
 pub use mqtt::{MqttClients, mqtt_clients};
 
-use crate::capture::Capture;
 use crate::contender::Contender;
-use crate::scenario::{
-    self, Beside, Cell, Link, Pattern, Place, ProbeKind, Renewed, Scenario, ScenarioError, Side, Station,
-};
+use crate::scenario::{self, Beside, Cell, Link, Place, ProbeKind, Renewed, Scenario, ScenarioError, Side, Station};
 use crate::world::{Change, Move};
 use haltere_net::loss::Loss;
 use haltere_net::medium::Medium;
@@ -163,10 +160,7 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
     let mut loads = Vec::with_capacity(scenario.loads.len());
     for (i, load) in scenario.loads.iter().enumerate() {
         let between = beside("load", i, &load.beside)?;
-        match &load.pattern {
-            Pattern::Replay { capture, .. } => longest(capture, between.mtu, &format!("loads[{i}]"))?,
-            pattern => fits(pattern.payload(), between.mtu, &format!("loads[{i}].size"))?,
-        }
+        load.shape.fits(between.mtu, &format!("loads[{i}]"))?;
         loads.push(between);
     }
     let mut bridges = Vec::new();
@@ -271,21 +265,8 @@ fn between((server, client, ways): &(NodeId, NodeId, Vec<Way>), side: Side) -> B
     Between { from, to, address, mtu: way.mtu, start: Time::ZERO }
 }
 
-/// Whether all packets of a capture fit into the MTU.
-fn longest(capture: &Capture, mtu: u32, path: &str) -> Result<(), ScenarioError> {
-    let longest = capture.longest();
-    if longest <= mtu {
-        return Ok(());
-    }
-    let message = format!(
-        "its longest packet has {longest} bytes, more than the path's MTU of {mtu}: give a capture that was taken without \
-         segmentation offload, or the links a larger mtu"
-    );
-    Err(ScenarioError { path: format!("{path}.capture"), message })
-}
-
 /// Whether a datagram with this payload fits into the MTU.
-fn fits(payload: u32, mtu: u32, path: &str) -> Result<(), ScenarioError> {
+pub(crate) fn fits(payload: u32, mtu: u32, path: &str) -> Result<(), ScenarioError> {
     let len = payload.saturating_add(HEADERS);
     if len <= mtu {
         return Ok(());

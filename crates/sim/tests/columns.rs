@@ -69,7 +69,7 @@ fn seen(flow: &Value, report: &Value, packets: &Value) -> Value {
         "links": [{ "link": "bottleneck", "direction": "down", "offered_packets": 7, "inside_packets": 1 }],
         "run": { "kernel": "6.12", "virtual_s": 2.0 },
         "flows": [{
-            "contender": "tcp/cubic", "pair": 0, "direction": null, "carrier": "tcp", "program": false, "finite": true,
+            "label": null, "contender": "tcp/cubic", "pair": 0, "direction": "down", "carrier": "tcp", "program": false, "finite": true,
             "report": {
                 "flow": 0, "start_s": 0.0, "completion_s": 2.0, "handshake_s": 0.01, "first_byte_s": null,
                 "bytes": 1000, "status": "ok", "error": null,

@@ -1,6 +1,7 @@
 //! Loads: trains, constant and on-off datagrams, captures that are replayed, copies of flows and both directions.
 
 use haltere_sim::capture::Capture;
+use haltere_sim::network::describe;
 use haltere_sim::{Fidelity, Files, Pcap, RunResult, Scenario, check_at, run, trace_at};
 
 fn result(json: &str) -> RunResult {
@@ -99,6 +100,48 @@ fn periods_have_their_lengths() {
     assert!((2200..3100).contains(&run_of(0)), "{}", run_of(0));
     assert_eq!(run_of(0), run_of(0));
     assert_ne!(run_of(0), run_of(1));
+}
+
+/// The times at which packets of a scenario's only load leave, ns.
+fn times(json: &str, seed: u64) -> Vec<u64> {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files { pcap: Some(Pcap { folder: folder.path().into(), links: Vec::new() }), ..Files::default() };
+    trace_at(Fidelity::Model, &Scenario::from_json(json).unwrap(), seed, 0, &files).unwrap();
+    Capture::read(&std::fs::read(folder.path().join("link.pcapng")).unwrap()).unwrap().at_ns
+}
+
+#[test]
+fn times_between_packets_of_a_poisson_load_are_exponential_and_independent() {
+    let json = alone(r#""delay": "0ms""#, r#""kind": "poisson", "size": "972B", "rate": "8Mbit/s""#);
+    let at = times(&json, 1);
+    let gaps: Vec<f64> = at.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect();
+    let n = gaps.len() as f64;
+    // Packets of 1000 bytes: 10 000 of them, one each millisecond in the mean. Each bound is four standard errors.
+    let mean = gaps.iter().sum::<f64>() / n;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / n;
+    let next = gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / n / variance;
+    assert!((mean - 1.0).abs() < 0.04, "{mean}");
+    assert!((variance - 1.0).abs() < 4.0 * (8.0 / n).sqrt(), "{variance}");
+    assert!(next.abs() < 0.04, "{next}");
+    assert_ne!(at, times(&json, 2));
+}
+
+#[test]
+fn programs_on_real_hosts_are_told_the_times_of_a_poisson_load() {
+    let json = alone(r#""delay": "0ms""#, r#""kind": "poisson", "size": "972B", "rate": "8Mbit/s""#);
+    let told = describe(&Scenario::from_json(&json).unwrap(), 1, 0).unwrap();
+    let told = serde_json::to_value(told).unwrap();
+    let periods: Vec<u64> = serde_json::from_value(told["loads"][0]["periods_ns"].clone()).unwrap();
+    let begins = periods.chunks_exact(2).scan(0, |at, pair| {
+        let begin = *at;
+        *at += pair[0] + pair[1];
+        Some(begin)
+    });
+    let at = times(&json, 1);
+    let begins: Vec<u64> = begins.take(at.len()).map(|begin| begin - at[0]).collect();
+    let since_first: Vec<u64> = at.iter().map(|time| time - at[0]).collect();
+    assert!(at.len() > 9000);
+    assert_eq!(begins, since_first);
 }
 
 #[test]
@@ -204,6 +247,7 @@ fn errors_name_the_field_and_the_remedy() {
         (r#""kind": "trains", "packets": 5, "gap": "0s""#, "loads[0].gap", "1us"),
         (r#""kind": "trains", "packets": 5, "count": 0"#, "loads[0].count", "at least 1"),
         (r#""kind": "on-off", "rate": "1Mbit/s", "off": "1s""#, "loads[0]", "needs the field on"),
+        (r#""kind": "poison""#, "loads[0].kind", "there are trains, constant, on-off, poisson, replay"),
         (r#""kind": "replay", "capture": "office.pcap""#, "loads[0].capture", "was not read"),
         (
             r#""kind": "replay", "capture": {"at_ns": [0], "len": [9000], "flow": [0], "back": [], "span_ns": 0}, "gap": "1s""#,

@@ -90,14 +90,18 @@ class Comparison:
         return from_scale(found, self.metric)
 
 
-def compare(tables: Tables, experiment: str, metric: str, factor: str, of: str, to: str, *, over: Levels) -> Comparison:
+def compare(
+    tables: Tables, experiment: str, metric: str | Metric, factor: str, of: str, to: str, *, over: Levels
+) -> Comparison:
     """Compare two levels of a factor over all combinations of the levels `over`.
+
+    A metric of some flows is `METRICS["goodput"].of("tcp/prague")`.
 
     Raises `MissingDataError` if the experiment was not run, if the results lack one of these treatments, or if fewer
     than two replications are complete in all of them, and `UnknownNameError` if the study has no such factor or level.
     """
     check_names(tables.known, experiment, {**over, factor: [of, to]})
-    measure = METRICS[metric]
+    measure = METRICS[metric] if isinstance(metric, str) else metric
     values = tables.values(experiment, measure, {**over, factor: [of, to]})
     pairs = paired(values, factor, of, to, measure) if not values.is_empty() else values
     cells, matrix = complete(tables, experiment, pairs, over)

@@ -190,7 +190,11 @@ def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> 
     pairs = a.manifest["seed"] == b.manifest["seed"]
     chosen = [METRICS[name] for name in metrics] if metrics else list(METRICS.values())
     changes = [
-        change for name in common for metric in chosen for change in _changes(first, second, name, metric, pairs=pairs)
+        change
+        for name in common
+        for metric in chosen
+        for part in first.parted(metric, name)
+        for change in _changes(first, second, name, part, pairs=pairs)
     ]
     adjusted = holm([change.p for change in changes])
     judged = [

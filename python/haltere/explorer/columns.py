@@ -87,14 +87,13 @@ def _metrics(
     keys = results.runs.select("run_id")
     described: list[dict[str, Any]] = []
     numbers: dict[str, list[float | None]] = {}
-    for metric in METRICS.values():
+    for metric in (part for one in METRICS.values() for part in tables.parted(one)):
         frame = tables.by_run(metric)
         column = keys.join(frame, on="run_id", how="left", maintain_order="left")["value"]
         if column.null_count() < column.len():
-            described.append(
-                {"name": metric.name, "label": metric.label, "unit": metric.unit, "says": metric.definition}
-            )
-            numbers[metric.name] = _rounded(column)
+            name = metric.name if metric.flow is None else f"{metric.name} of {metric.flow}"
+            described.append({"name": name, "label": metric.label, "unit": metric.unit, "says": metric.definition})
+            numbers[name] = _rounded(column)
     sources = {"": ("run", results.runs), "flow: ": ("flow", results.flows), "probe: ": ("probe", results.latency)}
     skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
     skipped |= numbers_of(results.manifest).keys()

@@ -57,20 +57,30 @@ def export(results: Results, out: Path, form: Format, *, names: tuple[str, ...] 
 def means(results: Results) -> pl.DataFrame:
     """Return the mean of each metric in each treatment over its replications, with Student's 95 % interval.
 
-    The columns are `experiment`, every factor (null in experiments that lack it), `metric`, `unit`, `n`, `mean`, `low`
-    and `high`; the last two are null with fewer than three replications.
+    The columns are `experiment`, every factor (null in experiments that lack it), `metric`, `flow` (the label, where
+    flows of a run differ), `unit`, `n`, `mean`, `low` and `high`; the last two are null with fewer than three
+    replications.
     """
     tables = Tables.of(results)
     factors = list(dict.fromkeys(factor for one in tables.factors.values() for factor in one))
     rows = []
     for experiment, own in tables.factors.items():
-        for metric in METRICS.values():
+        for metric in (part for one in METRICS.values() for part in tables.parted(one, experiment)):
             for levels, found in summarise(tables.values(experiment, metric), list(own)).items():
                 placed = dict(zip(own, levels, strict=True))
                 numbers = (found.n, found.value, found.low, found.high)
-                rows.append((experiment, *(placed.get(name) for name in factors), metric.name, metric.unit, *numbers))
+                rows.append(
+                    (
+                        experiment,
+                        *(placed.get(name) for name in factors),
+                        metric.name,
+                        metric.flow,
+                        metric.unit,
+                        *numbers,
+                    )
+                )
     schema: dict[str, pl.DataType] = {"experiment": pl.String(), **dict.fromkeys(factors, pl.String())}
-    schema |= {"metric": pl.String(), "unit": pl.String(), "n": pl.Int64()}
+    schema |= {"metric": pl.String(), "flow": pl.String(), "unit": pl.String(), "n": pl.Int64()}
     schema |= {"mean": pl.Float64(), "low": pl.Float64(), "high": pl.Float64()}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

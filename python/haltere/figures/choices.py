@@ -58,7 +58,7 @@ class Choices(Map):
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""
-        metric, found = METRICS[self.metric], self._compared(data)
+        metric, found = self.whose(METRICS[self.metric]), self._compared(data)
         present = {key for cells in found.values() for key in cells}
         if not present:
             raise NotInResultsError(self._sought)
@@ -85,7 +85,7 @@ class Choices(Map):
 
     def _compared(self, data: Data) -> dict[str, dict[Key, list[float]]]:
         """The comparisons of each level with the reference, by cell."""
-        values = data.tables.values(self.experiment, self.metric, self.where)
+        values = data.tables.values(self.experiment, self.whose(METRICS[self.metric]), self.where)
         levels = data.tables.levels(self.experiment, self.factor)
         if values.is_empty() or self.against not in levels or any(axis not in values.columns for axis in self.axes):
             raise NotInResultsError(self._sought)

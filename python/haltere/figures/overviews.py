@@ -43,7 +43,7 @@ class Overview(Map):
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""
-        metric = METRICS[self.metric]
+        metric = self.whose(METRICS[self.metric])
         values = data.tables.values(self.experiment, metric, self.where)
         missing = sought(self.experiment, metric, {**self.where, self.factor: f"{self.of} and {self.to}"})
         if values.is_empty() or any(factor not in values.columns for factor in [*self.axes, self.factor]):

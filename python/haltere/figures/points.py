@@ -53,7 +53,7 @@ class Points(Kind):
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""
-        metric, lost = METRICS[self.metric], METRICS[self.lost]
+        metric, lost = (self.whose(METRICS[name]) for name in (self.metric, self.lost))
         against = ", ".join(
             quantities.text(level, "contender" if is_contender(level) else factor)
             for factor, level in self.against.items()

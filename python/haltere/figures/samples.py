@@ -115,7 +115,7 @@ def sample(data: Data, chart: Chart, *, metric: str = "", only: Sequence[str] = 
 
     Raises `NotInResultsError` if the results hold none of them, or the experiment lacks one of the factors.
     """
-    tables, measure = data.tables, data.words.metric(metric or chart.metric)
+    tables, measure = data.tables, chart.whose(data.words.metric(metric or chart.metric))
     where = {**chart.where, **({chart.series: tuple(only)} if only else {})}
     frame = tables.values(chart.experiment, measure, where)
     needed = [named for name in chart.factors if (named := getattr(chart, name, ""))]

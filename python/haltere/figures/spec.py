@@ -67,7 +67,10 @@ class Description:
 
 
 class Kind(Part):
-    """A kind of figure. Its files are called after its `name`; `where` fixes the levels of factors."""
+    """A kind of figure. Its files are called after its `name`; `where` fixes the levels of factors.
+
+    `flow` and `direction` say which flows of a run count: those of this label (`all`: of any), those that go this way.
+    """
 
     description: ClassVar[Description]
     factors: ClassVar[Sequence[str]] = ("x", "y", "series", "panels")
@@ -78,8 +81,14 @@ class Kind(Part):
     name: FigureName
     experiment: str
     where: Mapping[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    flow: str | None = None
+    direction: Literal["down", "up"] | None = None
     title: str = ""
     source: str = ""
+
+    def whose(self, metric: Metric) -> Metric:
+        """The metric of the figure's flows."""
+        return metric.of(self.flow, self.direction)
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from haltere.results import columns
 from haltere.stats.ranking import ALIKE
+
+EVERY = "all"
+"""The flow of a metric over flows of different labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class Metric:
     equivalence: a ratio within 1/(1+alike) .. 1+alike, or a difference within ±alike, makes no practical difference.
     With `share_of`, the value is the share that `column` is of that column.
     A metric of the table `expression` is no column: `column` is an expression over metrics and columns of a run.
+    `flow` and `direction` say which flows of a run count, by their label and direction; with flow `all` those of every
+    label are averaged, else those of one label and direction only.
     `full` is the ratio, or difference, that overviews draw in full colour; `ceiling` is the largest value there can be.
     """
 
@@ -35,6 +40,14 @@ class Metric:
     full: float = 2.0
     ceiling: float | None = None
     share_of: str | None = None
+    flow: str | None = None
+    direction: str | None = None
+
+    def of(self, flow: str | None = None, direction: str | None = None) -> Metric:
+        """Return the metric of the flows of one label (`all`: of any) and of one direction."""
+        whose = ", ".join(one for one in (flow, direction) if one not in (None, EVERY))
+        label = f"{self.label} ({whose})" if whose else self.label
+        return replace(self, flow=flow, direction=direction, label=label)
 
     @property
     def axis(self) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 
 from haltere.errors import nearest
-from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics import EVERY, METRICS, Metric, quantities
 from haltere.metrics.levels import Known
 from haltere.stats import Interval, mean
 from haltere.stats.intervals import OF_LOGARITHMS
@@ -35,7 +35,11 @@ Key = tuple[str, ...]
 
 
 class UnknownNameError(LookupError):
-    """An experiment, a factor or a level that the study does not have."""
+    """An experiment, a factor, a level or a flow that the study does not have."""
+
+
+class DifferentFlowsError(UnknownNameError):
+    """A metric of flows that differ within a run, where nothing says which of them count."""
 
 
 def check_names(known: Known, experiment: str, levels: Mapping[str, Sequence[str]]) -> None:
@@ -94,16 +98,19 @@ class Tables:
     def values(self, experiment: str, metric: str | Metric, where: Where | None = None) -> pl.DataFrame:
         """The metric of every run that ended well: the experiment's factors, `replication`, `value` in its unit.
 
-        A metric of flows or probes is averaged over those of its run. A column that the results lack gives no rows.
+        A metric of flows or probes is averaged over those of its run; flows of different labels or directions only if
+        the metric says so (`Metric.of`). A column that the results lack gives no rows.
 
         Raises:
             UnknownNameError: if the study has no such experiment, factor or level.
+            DifferentFlowsError: if flows of a run differ, and the metric does not say which of them count.
         """
         named = {factor: [given] if isinstance(given, str) else list(given) for factor, given in (where or {}).items()}
         check_names(self.known, experiment, named)
         factors = list(self.factors.get(experiment, ()))
         runs = _select(self.experiment_runs(experiment), where or {})
-        values = runs.join(self.by_run(metric), on="run_id", how="inner", maintain_order="left")
+        of_runs = dataclasses.replace(self, runs=runs).by_run(metric)
+        values = runs.join(of_runs, on="run_id", how="inner", maintain_order="left")
         return values.select(*factors, "replication", "value")
 
     def by_run(self, metric: str | Metric) -> pl.DataFrame:
@@ -112,7 +119,8 @@ class Tables:
         runs = self.runs.filter(pl.col("status") == "ok")
         if measure.table == "expression":
             return self._expression(measure, runs)
-        source = {"runs": runs, "flows": self.flows, "latency": self.latency}[measure.table]
+        others = {"runs": runs, "latency": self.latency}
+        source = self._flows(runs, measure) if measure.table == "flows" else others[measure.table]
         if any(column not in source.columns for column in (measure.column, measure.share_of or measure.column)):
             return runs.select("run_id", value=pl.lit(None, pl.Float64)).clear()
         number = pl.col(measure.column).cast(pl.Float64) / measure.divisor
@@ -121,27 +129,71 @@ class Tables:
         values = source.group_by("run_id", maintain_order=True).agg(value=number.mean())
         return values.join(runs.select("run_id"), on="run_id", how="semi").drop_nulls("value")
 
+    def kinds(self, experiment: str | None = None) -> list[tuple[str, str]]:
+        """Labels and directions of the flows of an experiment, or of all, if flows of a run differ in them."""
+        runs = self.runs if experiment is None else self.experiment_runs(experiment)
+        flows = _labelled(self.flows.join(runs.select("run_id"), on="run_id", how="semi"))
+        return _kinds(flows) if _differ(flows) else []
+
+    def parted(self, metric: Metric, experiment: str | None = None) -> list[Metric]:
+        """The metric; or, if it is of flows that differ within a run, the metric of each kind of them."""
+        kinds = self.kinds(experiment) if metric.table == "flows" else []
+        labels = [label for label, _ in kinds]
+        return [metric.of(label, way if labels.count(label) > 1 else None) for label, way in kinds] or [metric]
+
+    def _flows(self, runs: pl.DataFrame, metric: Metric) -> pl.DataFrame:
+        """The flows of runs that a metric is of."""
+        flows = _labelled(self.flows.join(runs.select("run_id"), on="run_id", how="semi"))
+        if metric.flow not in (None, EVERY):
+            flows = flows.filter(pl.col("label") == metric.flow)
+        if metric.direction is not None:
+            flows = flows.filter(pl.col("direction") == metric.direction)
+        if metric.flow is None and _differ(flows):
+            labels = ", ".join(dict.fromkeys(label for label, _ in _kinds(flows)))
+            message = f"{metric.label} is of flows that differ ({labels}): say which, or {EVERY!r} for their mean"
+            raise DifferentFlowsError(message)
+        return flows
+
     def _expression(self, measure: Metric, runs: pl.DataFrame) -> pl.DataFrame:
         """An expression over metrics, and over columns of runs and flows (those averaged over a run's flows)."""
         expression = pl.sql_expr(measure.column)
         frame = runs.select("run_id")
         for name in expression.meta.root_names():
-            column = self._named(name, runs)
+            column = self._named(name, runs, measure)
             if column is None:
                 return runs.select("run_id", value=pl.lit(None, pl.Float64)).clear()
             frame = frame.join(column, on="run_id", how="left", maintain_order="left")
         values = frame.select("run_id", value=expression.cast(pl.Float64, strict=False))
         return values.filter(pl.col("value").is_finite())
 
-    def _named(self, name: str, runs: pl.DataFrame) -> pl.DataFrame | None:
-        """A metric, or a column of runs or flows, by run; None if there is none of this name."""
+    def _named(self, name: str, runs: pl.DataFrame, whose: Metric) -> pl.DataFrame | None:
+        """A metric, or a column of runs or flows, by run, of the same flows; None if there is none of this name."""
         if name in METRICS:
-            return self.by_run(name).rename({"value": name})
+            return self.by_run(METRICS[name].of(whose.flow, whose.direction)).rename({"value": name})
         if name in runs.columns and name != "run_id":
             return runs.select("run_id", name)
         if name in self.flows.columns and name != "run_id":
-            return self.flows.group_by("run_id", maintain_order=True).agg(pl.col(name).mean())
+            flows = self._flows(runs, dataclasses.replace(whose, label=name))
+            return flows.group_by("run_id", maintain_order=True).agg(pl.col(name).mean())
         return None
+
+
+def _labelled(flows: pl.DataFrame) -> pl.DataFrame:
+    """Flows with label and direction, also those of results that have neither."""
+    named = next((name for name in ("label", "contender") if name in flows.columns), None)
+    label = pl.lit("") if named is None else pl.col(named)
+    way = pl.col("direction") if "direction" in flows.columns else pl.lit("down")
+    return flows.with_columns(label=label, direction=way.fill_null("down"))
+
+
+def _differ(flows: pl.DataFrame) -> bool:
+    """Whether flows of one run have several labels or directions."""
+    counts = flows.group_by("run_id").agg(n=pl.struct("label", "direction").n_unique())
+    return bool((counts["n"] > 1).any())
+
+
+def _kinds(flows: pl.DataFrame) -> list[tuple[str, str]]:
+    return sorted(flows.select("label", "direction").unique().iter_rows())
 
 
 def _select(frame: pl.DataFrame, where: Where) -> pl.DataFrame:

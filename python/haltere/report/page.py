@@ -22,6 +22,7 @@ from haltere.figures.pages import page
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
+from haltere.metrics.tables import DifferentFlowsError
 from haltere.report import design, treatments
 from haltere.results import Results
 from haltere.scenario import merge
@@ -90,7 +91,9 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     shown, missing = _draw(Data(tables, words, study), figures_dir)
     why = _why(results, figures_dir)
     metrics = [
-        metric for metric in METRICS.values() if any(not tables.values(one, metric).is_empty() for one in factors)
+        metric
+        for metric in METRICS.values()
+        if any(not tables.values(one, part).is_empty() for one in factors for part in tables.parted(metric, one))
     ]
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
@@ -149,7 +152,7 @@ def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]
     for one in data.words.of(Kind):
         try:
             figure = one.figure(data)
-        except NotInResultsError as error:
+        except (NotInResultsError, DifferentFlowsError) as error:
             missing.append((one.name, str(error)))
         else:
             paths = on_paper.draw(data.words.style.lettered(figure), folder / one.name, data.words.style.font)

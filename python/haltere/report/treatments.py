@@ -43,10 +43,10 @@ def tables(results: Tables, words: FigureList, manifest: Mapping[str, Any]) -> l
 def _table(results: Tables, words: FigureList, experiment: str, about: Mapping[str, Any]) -> TreatmentTable:
     factors = list(results.factors[experiment])
     found = {}
-    for metric in METRICS.values():
+    for metric in (part for one in METRICS.values() for part in results.parted(one, experiment)):
         values = results.values(experiment, metric)
         if not values.is_empty():
-            found[metric.name] = summarise(values, factors)
+            found[metric] = summarise(values, factors)
     runs = (
         results.experiment_runs(experiment)
         .group_by(["treatment", *factors])
@@ -63,8 +63,7 @@ def _table(results: Tables, words: FigureList, experiment: str, about: Mapping[s
         (factor, words.factor(factor), [quantities.text(level, factor) for level in results.levels(experiment, factor)])
         for factor in factors
     ]
-    metrics = [METRICS[name] for name in found]
-    return TreatmentTable(experiment, about.get("title") or experiment, heads, metrics, rows)
+    return TreatmentTable(experiment, about.get("title") or experiment, heads, list(found), rows)
 
 
 def _level(level: str, factor: str) -> Field:

@@ -93,7 +93,7 @@ def _whole(run: Run, result: dict[str, Any]) -> dict[str, Any]:
     """Return a run's own columns: of its result, of its path, and of its bottleneck."""
     path = {} if run.path is None else {"path_rtt_s": run.path.rtt_us / 1e6, "path_hops": run.path.hops}
     bottleneck = {f"bottleneck_{name}": value for name, value in bottleneck_of(result["links"]).items()}
-    return {**result, "jain": _jain(result["flows"]), **path, **bottleneck}
+    return {**result, **fairness(result["flows"]), **path, **bottleneck}
 
 
 def bottleneck_of(links: list[dict[str, Any]]) -> dict[str, Any]:
@@ -101,6 +101,14 @@ def bottleneck_of(links: list[dict[str, Any]]) -> dict[str, Any]:
     down = [link for link in links if link["direction"] == "down"]
     named = [link for link in down if link["link"] == "bottleneck"]
     return named[0] if named else down[0] if len(down) == 1 else {}
+
+
+def fairness(flows: list[dict[str, Any]]) -> dict[str, float | None]:
+    """Return Jain's index over the flows of a run: within a direction, where they go both ways, and over all."""
+    down, up = ([flow for flow in flows if (flow.get("direction") == "up") is upward] for upward in (False, True))
+    if not (down and up):
+        return {"jain": _jain(flows)}
+    return {"jain": _jain(down), "jain_up": _jain(up), "jain_both": _jain(flows)}
 
 
 def _jain(flows: list[dict[str, Any]]) -> float | None:

@@ -172,6 +172,9 @@ class Flow:
     """With MQTT the client's node is the publishers', the server's the broker's."""
     only_modelled: tuple[str, ...] = ()
     """Fields of the flow that only the model heeds."""
+    label: str | None = None
+    """The label that the scenario gives it."""
+    direction: Literal["down", "up"] = "down"
 
     @property
     def kernel(self) -> bool:

@@ -153,9 +153,10 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json], more: Json |
 
 def _flow(flow: Flow, report: Json, seen: Json) -> Json:
     return {
+        "label": flow.label,
         "contender": flow.contender,
         "pair": flow.pair,
-        "direction": None if flow.mqtt is None else "up",
+        "direction": flow.direction,
         "carrier": flow.transport,
         "program": flow.implementation != "linux" and flow.mqtt is None,
         "finite": flow.size is not None,

@@ -5,13 +5,11 @@
 
 mod copy;
 mod dialogue;
-mod load;
 mod mqtt;
 mod probe;
 
 pub use copy::{Channel, CopyClient, CopyServer};
 pub use dialogue::Dialogue;
-pub use load::{Constant, OnOff, Pattern, Replay, Round, Sink, Source, Sourced, Trains};
 pub(crate) use mqtt::topics_of;
 pub use mqtt::{
     Arrivals, BrokerProcess, Framing, Ledger, MARK, Messages, PUBLISHER_LEVELS, Plan as PublisherPlan, Publishers,
@@ -19,6 +17,7 @@ pub use mqtt::{
 };
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 
+use crate::load::Sourced;
 use crate::world::{SocketId, Sockets};
 use haltere_net::{Cx, Span, Time};
 use haltere_transport::{CloseReason, Event};

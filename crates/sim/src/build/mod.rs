@@ -30,9 +30,10 @@ mod talk;
 mod transports;
 
 use crate::fidelity::Fidelity;
+use crate::load::Load;
 use crate::network::{Network, network};
 use crate::recorder::{self, Files, Recorder};
-use crate::scenario::{Load, Probe, Scenario, ScenarioError};
+use crate::scenario::{Probe, Scenario, ScenarioError};
 use crate::world::{ProcessId, World};
 pub use elements::elements;
 use endpoints::Worker;

@@ -2,7 +2,8 @@
 
 use super::mqtt::MqttDescription;
 use super::{Between, FlowPath, Network, Way, network, ways};
-use crate::scenario::{App, Beside, Links, Load, Pattern, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
+use crate::load::{Load, Told};
+use crate::scenario::{self, App, Beside, Links, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Router;
@@ -68,6 +69,11 @@ pub(super) struct WayDescription {
 #[derive(Serialize)]
 struct FlowDescription {
     flow: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
+    /// `up`, if its object travels that way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    direction: Option<&'static str>,
     contender: String,
     transport: &'static str,
     implementation: Option<String>,
@@ -126,8 +132,6 @@ struct LoadDescription {
     periods_ns: Vec<u64>,
 }
 
-/// The time-out that is told of loads which have no answers.
-const NO_ANSWER: Span = Span::from_secs(5);
 /// The most periods of an on-off load that are told to a rig.
 const MAX_PERIODS: usize = 1_000_000;
 
@@ -157,17 +161,13 @@ impl LoadDescription {
     fn new(load: &Load, between: &Between, stream: &Stream, run: Span) -> LoadDescription {
         let Beside { place, count, duration, .. } = &load.beside;
         let periods = crate::build::loads::periods(load, stream, duration.unwrap_or(run), MAX_PERIODS);
-        let (rate, packets, gap, timeout) = match &load.pattern {
-            Pattern::Trains { rate, packets, gap, timeout, .. } => (*rate, Some(*packets), *gap, *timeout),
-            Pattern::Constant { rate, .. } | Pattern::OnOff { rate, .. } => (Some(*rate), None, Span::ZERO, NO_ANSWER),
-            Pattern::Replay { gap, .. } => (None, None, *gap, NO_ANSWER),
-        };
+        let Told { rate, packets, gap, timeout } = load.shape.told();
         LoadDescription {
-            kind: load.pattern.name(),
-            size_bytes: load.pattern.payload(),
+            kind: load.kind,
+            size_bytes: load.shape.payload(),
             rate_bps: rate.map(Rate::as_bps),
             packets,
-            answer_bytes: load.pattern.answer(),
+            answer_bytes: load.shape.answer(),
             gap_ns: gap.as_nanos(),
             timeout_ns: timeout.as_nanos(),
             pair: place.pair,
@@ -197,6 +197,8 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
     let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
     let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {
         flow: i as u32,
+        label: flow.label.clone(),
+        direction: (flow.way() == scenario::Way::Up).then(|| flow.way().name()),
         contender: flow.contender.to_string(),
         transport: path.contender.transport.describe().0,
         implementation: path.contender.implementation.clone(),

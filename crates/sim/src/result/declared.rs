@@ -9,7 +9,7 @@ columns! {
     /// Columns of a run's table that are not in its result.
     #[of(Run)]
     pub struct Derived {
-        /// Fairness between the flows of a run: (Σx)² ÷ (n·Σx²) over the flows' throughputs x; 1 when all are equal, 1/n
+        /// Fairness between the flows of a run, where they go both ways between those that go down: (Σx)² ÷ (n·Σx²) over the flows' throughputs x; 1 when all are equal, 1/n
         /// when one has everything (R. Jain, The Art of Computer Systems Performance Analysis, Wiley, 1991).
         pub jain: Option<f64> = About {
             better: Better::Higher,
@@ -23,6 +23,10 @@ columns! {
             }],
             ..PLAIN
         },
+        /// Jain's index between the flows that go up, where flows go both ways.
+        pub jain_up: Option<f64>,
+        /// Jain's index between all flows, where they go both ways.
+        pub jain_both: Option<f64>,
         /// The RTT of the measured path that the run was over, where its topology is drawn from such.
         pub path_rtt_s: Option<f64>,
         /// The hops of that path.

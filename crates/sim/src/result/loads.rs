@@ -1,8 +1,8 @@
 //! The results of loads.
 
-use crate::application::{Report, Sourced};
+use crate::application::Report;
 use crate::build::Part;
-use crate::scenario::Load;
+use crate::load::{Load, Sourced};
 use crate::world::World;
 use haltere_net::columns;
 
@@ -12,7 +12,7 @@ columns! {
     pub struct LoadResult {
         /// Its number.
         pub load: u32,
-        /// `trains`, `constant`, `on-off` or `replay`.
+        /// Its kind, such as `trains`.
         pub load_kind: &'static str,
         /// Its pair of hosts.
         pub pair: u32,
@@ -43,7 +43,7 @@ impl Part<Load> {
         let received = world.process(self.ends.server).stats();
         LoadResult {
             load: self.number as u32,
-            load_kind: self.spec.pattern.name(),
+            load_kind: self.spec.kind,
             pair: self.spec.beside.place.pair,
             sent_packets: sourced.packets,
             sent_bytes: sourced.bytes,

@@ -2,6 +2,7 @@
 
 mod cells;
 mod declared;
+mod labels;
 mod loads;
 mod messages;
 mod probes;
@@ -85,6 +86,8 @@ columns! {
         pub flow: u32,
         /// Its contender, as the scenario writes it.
         pub contender: String,
+        /// Its label, by which metrics and figures ask for it: its contender, and its direction where flows go both ways.
+        pub label: String,
         /// Its pair of hosts.
         pub pair: u32,
         /// Which way the object travels: `down` or `up`.

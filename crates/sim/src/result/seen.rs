@@ -1,6 +1,7 @@
 //! Results of runs on real hosts, from what was seen there: the same columns as the simulator's, null where real hosts do
 //! not tell.
 
+use super::labels::{Named, labels};
 use super::summary::rate;
 use super::{FlowResult, LinkResult, RunResult};
 use haltere_net::columns;
@@ -57,9 +58,10 @@ pub struct SeenRun {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenFlow {
+    label: Option<String>,
     contender: String,
     pair: u32,
-    direction: Option<String>,
+    direction: String,
     carrier: Carrier,
     /// Whether programs transfer its object, which need not report times.
     program: bool,
@@ -133,7 +135,7 @@ impl SeenFlow {
     }
 
     /// Its row.
-    fn row(self, measured_s: Option<f64>, columns: &[Column]) -> Row {
+    fn row(self, label: String, measured_s: Option<f64>, columns: &[Column]) -> Row {
         let error = self.error();
         let SeenFlow { report, packets, .. } = self;
         let ok = report.status == "ok" && error.is_none();
@@ -148,6 +150,7 @@ impl SeenFlow {
         let seen = json!({
             "flow": report.flow,
             "contender": self.contender,
+            "label": label,
             "pair": self.pair,
             "direction": self.direction,
             "start_s": report.start_s,
@@ -186,7 +189,14 @@ impl SeenRun {
         let lost = (self.lost_records > 0)
             .then(|| format!("the capture lost {} records: its counts are too small", self.lost_records));
         let error = failed.or(lost);
-        let flows: Vec<Row> = self.flows.into_iter().map(|seen| seen.row(self.measured_s, &flow)).collect();
+        let named = self.flows.iter().map(|flow| Named {
+            own: flow.label.as_deref(),
+            contender: &flow.contender,
+            direction: &flow.direction,
+        });
+        let labels = labels(&named.collect::<Vec<_>>());
+        let labelled = labels.into_iter().zip(self.flows);
+        let flows: Vec<Row> = labelled.map(|(label, seen)| seen.row(label, self.measured_s, &flow)).collect();
         let links: Vec<Row> = self.links.into_iter().map(|seen| complete(&link, seen).0).collect();
         let (mut row, more) = complete(&columns, self.run);
         row.insert("status".into(), if error.is_some() { "failed" } else { "ok" }.into());

@@ -1,5 +1,6 @@
 //! Makes the result of a world that has run.
 
+use super::labels::{Named, labels};
 use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
 use crate::application::{Fetch, Report};
 use crate::build::{FlowPart, Owner, Run};
@@ -38,6 +39,13 @@ impl Run {
         });
         let mut flows: Vec<FlowResult> =
             (0..self.flows.len()).map(|i| self.flow_result(i, baseline, measured)).collect();
+        let named = flows.iter().zip(&self.flows).map(|(flow, given)| Named {
+            own: given.spec.label.as_deref(),
+            contender: &flow.contender,
+            direction: flow.direction,
+        });
+        let labels = labels(&named.collect::<Vec<_>>());
+        flows.iter_mut().zip(labels).for_each(|(flow, label)| flow.label = label);
         let mut error = None;
         if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
@@ -149,6 +157,7 @@ impl Run {
         FlowResult {
             flow: i as u32,
             contender: flow.contender.to_string(),
+            label: String::new(),
             pair: flow.place.pair,
             direction: flow.way().name(),
             start_s: start.as_secs_f64(),

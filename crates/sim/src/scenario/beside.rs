@@ -7,9 +7,9 @@ use super::{ScenarioError, error};
 use haltere_net::{Bytes, Span};
 
 /// The largest payload of a datagram, bytes: that of the largest IPv4 packet.
-pub(super) const MAX_PAYLOAD: u64 = 65_535 - 28;
+pub(crate) const MAX_PAYLOAD: u64 = 65_535 - 28;
 /// The shortest time between two packets, and the shortest time-out.
-pub(super) const SHORTEST: Span = Span::from_micros(1);
+pub(crate) const SHORTEST: Span = Span::from_micros(1);
 
 /// The two hosts of a probe or load, and when it sends.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Beside {
 }
 
 /// The fields of a table that say it.
-pub(super) struct BesideSpec {
+pub(crate) struct BesideSpec {
     pub place: PlaceSpec,
     pub from: Option<Side>,
     pub start: Option<Quantity<Span>>,
@@ -63,7 +63,7 @@ impl BesideSpec {
 }
 
 /// A payload of at most so many bytes; `path` is that of the field.
-pub(super) fn payload(
+pub(crate) fn payload(
     given: Option<Quantity<Bytes>>,
     default: u32,
     most: u64,
@@ -77,7 +77,7 @@ pub(super) fn payload(
 }
 
 /// A time that is not too short; `path` is that of the field, and `default` what it is if it is not given.
-pub(super) fn time(given: Option<Quantity<Span>>, default: Span, path: &str) -> Result<Span, ScenarioError> {
+pub(crate) fn time(given: Option<Quantity<Span>>, default: Span, path: &str) -> Result<Span, ScenarioError> {
     match given {
         None => Ok(default),
         Some(Quantity(time)) if time >= SHORTEST => Ok(time),

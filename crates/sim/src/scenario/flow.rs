@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 pub struct Flow {
     /// The contender that carries it.
     pub contender: Contender,
+    /// Its own label in results, if it has one.
+    pub label: Option<String>,
     /// Its hosts.
     pub place: Place,
     /// Its objects or messages.
@@ -73,6 +75,9 @@ pub(super) struct FlowSpec {
     /// `transport[@implementation]/congestion[+switch|-switch|+switch=value…]`.
     #[schemars(with = "String")]
     contender: Contender,
+    /// Its label in results, by which metrics and figures ask for it (default the contender, with the direction where
+    /// flows of the run go both ways).
+    label: Option<String>,
     /// Dumbbell: the number of its pair of hosts (default 0).
     pair: Option<u32>,
     /// Dumbbell: instead of `pair`, one such flow for each of these pairs.
@@ -284,6 +289,7 @@ impl FlowSpec {
         let usual = if let Task::Messages(_) = task { PUBLISHERS_START } else { Span::ZERO };
         let flow = Flow {
             contender: self.contender,
+            label: self.label,
             place,
             task,
             first_path: self.first_path.unwrap_or(0),

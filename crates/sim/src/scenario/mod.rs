@@ -3,15 +3,14 @@
 //! Quantities are strings with units. Unknown fields are errors. An error names the field by its path and says what was
 //! given and what would be right.
 
-mod beside;
+pub(crate) mod beside;
 mod cell;
 mod changes;
 mod flow;
 mod link;
-mod load;
 mod measured;
 mod mqtt;
-mod place;
+pub(crate) mod place;
 mod presets;
 mod probe;
 mod quantity;
@@ -22,7 +21,6 @@ pub use cell::{Cell, Station};
 pub use changes::{Change, Given, Switching};
 pub use flow::{App, Flow, Migrate, RadioKind, Rebind, Renewed, Task, Way};
 pub use link::Link;
-pub use load::{Load, Pattern, Periods};
 pub use measured::Measured;
 pub use mqtt::{Bridge, Broker, Mqtt};
 pub use place::{Place, Side};
@@ -31,9 +29,9 @@ pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity, split};
 pub use topology::{GraphLink, Kind, Path, Topology};
 
+use crate::load::{Load, LoadSpec};
 use flow::FlowSpec;
 use haltere_net::Span;
-use load::LoadSpec;
 use mqtt::{BrokerSpec, Totals};
 use probe::ProbeSpec;
 use schemars::JsonSchema;
@@ -56,7 +54,7 @@ impl std::fmt::Display for ScenarioError {
 }
 impl std::error::Error for ScenarioError {}
 
-fn error(path: impl Into<String>, message: impl Into<String>) -> ScenarioError {
+pub(crate) fn error(path: impl Into<String>, message: impl Into<String>) -> ScenarioError {
     ScenarioError { path: path.into(), message: message.into() }
 }
 
@@ -146,15 +144,15 @@ struct Frame<'a> {
 }
 
 /// A table whose fields depend on its kind.
-struct OfKind<'a> {
-    path: &'a str,
+pub(crate) struct OfKind<'a> {
+    pub path: &'a str,
     /// The kind, for errors, such as `a dumbbell`.
-    what: &'a str,
+    pub what: &'a str,
 }
 
 impl OfKind<'_> {
     /// Refuses the fields that are given and not among those of the kind.
-    fn only(&self, fields: &[&str], given: &[(&str, bool)]) -> Result<(), ScenarioError> {
+    pub fn only(&self, fields: &[&str], given: &[(&str, bool)]) -> Result<(), ScenarioError> {
         match given.iter().find(|(field, given)| *given && !fields.contains(field)) {
             None => Ok(()),
             Some((field, _)) => {
@@ -164,7 +162,7 @@ impl OfKind<'_> {
     }
 
     /// The value of a field that the kind needs.
-    fn needs<T>(&self, field: &str, value: Option<T>) -> Result<T, ScenarioError> {
+    pub fn needs<T>(&self, field: &str, value: Option<T>) -> Result<T, ScenarioError> {
         value.ok_or_else(|| error(self.path, format!("{} needs {field}", self.what)))
     }
 }

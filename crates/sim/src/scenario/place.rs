@@ -20,7 +20,7 @@ pub struct Place {
 /// Which pairs of a dumbbell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Pairs {
+pub(crate) enum Pairs {
     /// All pairs.
     All,
     /// Every second pair, from pair 0 on.
@@ -72,7 +72,7 @@ impl Side {
 }
 
 /// The fields of a table that say which the two hosts are.
-pub(super) struct PlaceSpec {
+pub(crate) struct PlaceSpec {
     pub pair: Option<u32>,
     pub server: Option<String>,
     pub client: Option<String>,

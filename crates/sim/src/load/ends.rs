@@ -1,62 +1,11 @@
-//! Loads: a source of datagrams that keeps to its own times, and the sink that counts or answers them.
-//!
-//! A load is a [`Pattern`], one file each; the source asks it when packets leave.
+//! The ends of a load: a source of datagrams that keeps to its own times, and the sink that counts or answers them.
 
-mod constant;
-mod on_off;
-mod replay;
-mod trains;
-
-pub use constant::Constant;
-pub use on_off::OnOff;
-pub use replay::Replay;
-pub use trains::Trains;
-
-use super::{Application, Report};
+use super::{Pattern, Round};
+use crate::application::{Application, Report, Serve};
 use crate::world::{Remote, SocketId, Sockets};
-use haltere_net::{Cx, Rate, Span, Time};
+use haltere_net::{Cx, Time};
 use haltere_transport::datagram::{Datagram, Protocol};
 use haltere_transport::{CloseReason, Event};
-
-/// The times at which packets leave, in rounds that follow each other.
-pub trait Pattern: Send {
-    /// A round begins. Returns when its first packet leaves.
-    fn begin(&mut self, at: Time) -> Time {
-        at
-    }
-
-    /// Whether the next packet belongs to another round.
-    fn is_over(&self, round: &Round) -> bool;
-
-    /// The packet that leaves next: its conversation and its datagram, which has this number and, if the pattern has no length
-    /// of its own, this payload.
-    fn packet(&self, _: &Round, number: u64, payload: u32) -> (usize, Datagram) {
-        (0, Datagram::new(Protocol::Udp, number, payload))
-    }
-
-    /// When the next packet leaves, or the next round begins, after a packet with so many bytes left now.
-    fn next(&mut self, round: &Round, now: Time, bytes: u32) -> Time;
-
-    /// A packet of this round was answered. Returns when the next packet leaves or the next round begins, if that changes.
-    fn on_answer(&mut self, _: &Round, _: Time) -> Option<Time> {
-        None
-    }
-}
-
-/// A train, a period with packets and the one without after it, or a repetition.
-#[derive(Clone, Copy, Debug)]
-pub struct Round {
-    /// Its beginning.
-    pub since: Time,
-    /// Packets of it that were sent.
-    pub sent: u64,
-    /// Packets of it that were answered.
-    pub answered: u64,
-    /// When the next packet leaves, or the next round begins.
-    pub next: Time,
-    /// Whether no other round follows.
-    pub last: bool,
-}
 
 /// The counters of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -84,13 +33,6 @@ pub struct Source {
     until: Time,
     round: Round,
     sourced: Sourced,
-}
-
-/// When packet `n` of a series leaves that begins at `since`, with this many bytes each. The remainder of a division is kept,
-/// so that the rate is exact.
-fn departure(since: Time, n: u64, bytes: u32, rate: Rate) -> Time {
-    let ns = u128::from(n) * u128::from(bytes) * 8_000_000_000 / u128::from(rate.as_bps().max(1));
-    since + Span::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 impl Source {
@@ -213,6 +155,6 @@ impl Application for Sink {
     }
 
     fn report(&self) -> Report {
-        Report::Serve(super::Serve::default())
+        Report::Serve(Serve::default())
     }
 }
