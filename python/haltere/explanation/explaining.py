@@ -172,14 +172,12 @@ def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[lis
 def _complete(runs: Runs, replications: int, how: How) -> tuple[list[int], list[int]]:
     """Return the replications in which both contenders ran, and those in which one of them failed."""
     if how.stop is not None and how.stop.is_set():
-        message = f"stopped after {len(runs.values)} runs: an explanation needs all of them"
-        raise Interrupted(message)
+        raise Interrupted(f"stopped after {len(runs.values)} runs: an explanation needs all of them")
     whole = (0, (1 << len(runs.space.parts)) - 1)
     used = [r for r in range(replications) if all(runs.values[mask, r] is not None for mask in whole)]
     if not used:
         reason = next(runs.failures[mask] for mask in whole if mask in runs.failures)
-        message = f"there is nothing to explain: in no replication did both contenders finish ({reason})"
-        raise HaltereError(message)
+        raise HaltereError(f"there is nothing to explain: in no replication did both contenders finish ({reason})")
     return used, [r for r in range(replications) if r not in used]
 
 
@@ -249,8 +247,7 @@ def _mixtures(count: int) -> str:
 
 def _stuck(runs: Runs, reasons: dict[int, str]) -> HaltereError:
     mask, why = next(iter(reasons.items()))
-    message = (
+    return HaltereError(
         f"no order of switching leads from {runs.space.a.text} to {runs.space.b.text}: among the mixtures in the way "
         f"is {runs.space.text(mask)} ({why})"
     )
-    return HaltereError(message)

@@ -288,8 +288,7 @@ def _run(places: Sequence[Runs], cells: Sequence[tuple[int, tuple[int, int]]], f
         if how.on_progress:
             how.on_progress(done, len(cells))
     if done < len(cells):
-        message = f"stopped after {done} of {len(cells)} runs: a map needs all of them"
-        raise Interrupted(message)
+        raise Interrupted(f"stopped after {done} of {len(cells)} runs: a map needs all of them")
 
 
 def _values(places: Sequence[Runs], order_lists: Sequence[Any], replications: int) -> NDArray[np.float64]:

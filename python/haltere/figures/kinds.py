@@ -40,8 +40,7 @@ def register(kind: type[Kind]) -> type[Kind]:
     own = kind.description
     for one in KINDS:
         if own.list == one.description.list or own.function == one.description.function:
-            message = f"{one.__name__} has this name already: {own.list}, {own.function}"
-            raise ValueError(message)
+            raise ValueError(f"{one.__name__} has this name already: {own.list}, {own.function}")
     KINDS.append(kind)
     return kind
 
