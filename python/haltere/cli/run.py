@@ -124,7 +124,7 @@ def tell_status(results: Path, *, as_json: bool) -> None:
     if found["left_s"] is not None:
         show.say(f"about {show.duration(found['left_s'])} left, at the pace so far")
     if found["state"] == "stopped":
-        show.say(f"go on with:\n  {found['tell_status']}")
+        show.say(f"go on with:\n  {found['command']}")
 
 
 def status(results: Path) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def status(results: Path) -> dict[str, Any]:
         "started": noted["at"],
         "left_s": round(left / pace, 1) if pace and state == "running" else None,
         "last_s": None if noted["last_s"] is None else round(noted["last_s"], 1),
-        "tell_status": noted["tell_status"],
+        "command": noted["command"],
     }
 
 

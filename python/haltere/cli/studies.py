@@ -90,7 +90,7 @@ def when(
         if not claims or one.number in claims:
             _print_found(one)
     if stop.is_set():
-        raise Interrupted(f"stopped: what was found is written in {shown(folder)}; the same when goes on")
+        raise Interrupted(f"stopped: what was found is written in {shown(folder)}; the same command goes on")
     show.say(f"next: haltere report {shown(folder)}")
 
 

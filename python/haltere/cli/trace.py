@@ -37,7 +37,7 @@ def record(
         conditions: of contenders.
         chosen: which run it is, and where its trace goes.
         files: what is written besides.
-        controls: the congestion controls in the shadow of those in record.
+        controls: the congestion controls in the shadow of those in command.
         as_json: whether the answer is for programs.
     """
     seed, replication = chosen.seed, chosen.replication
