@@ -18,7 +18,7 @@ SLURM_KEYS = {
     "queue": "the partition",
     "account": "the account that is charged",
 }
-"""Options of `--slurm`, beside the configuration of dask-jobqueue."""
+"""Keys of `slurm`, beside the configuration of dask-jobqueue."""
 
 
 def connect(address: str) -> Any:
@@ -76,11 +76,7 @@ def slurm(text: str) -> Iterator[Any]:
 
 
 def options(text: str) -> dict[str, str]:
-    """Return what `--slurm` says, by its keys.
-
-    Raises:
-        InputError: if a key is unknown, or a number is none.
-    """
+    """Return what `slurm` says, by its keys; raise `InputError` if a key is unknown, or a number is none."""
     found: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")

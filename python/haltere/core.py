@@ -102,17 +102,13 @@ def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "
             reason = ": ".join(str(part) for part in reversed(error.args) if part)
         else:
             reason = f"{type(error).__name__}: {error}".strip()
-        return json.dumps(
-            {
-                "status": "failed",
-                "error": reason,
-                "virtual_s": None,
-                "events": None,
-                "data_packets": None,
-                "flows": [],
-                "links": [],
-            }
-        )
+        return json.dumps(failed(reason))
+
+
+def failed(reason: str) -> dict[str, Any]:
+    """Return the result of a run that could not be made."""
+    nothing = dict.fromkeys(("virtual_s", "events", "data_packets"))
+    return {"status": "failed", "error": reason, **nothing, "flows": [], "links": []}
 
 
 def trace(
@@ -197,11 +193,7 @@ def _linked(what: Callable[[], T]) -> T:
 
 
 def link_shell(spec: Mapping[str, Any]) -> LinkShell:
-    """Make a link for a command.
-
-    Raises:
-        LinkProblem: if the kernel or the system refuses.
-    """
+    """Make a link for a command; raise `LinkProblem` if the kernel or the system refuses."""
     if not hasattr(_core, "LinkShell"):
         raise LinkProblem("links are emulated by Linux: run this on a Linux machine", "")
     return LinkShell(spec)
@@ -271,6 +263,26 @@ def algorithms() -> dict[str, list[dict[str, Any]]]:
     """
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
+
+
+@cache
+def _congestion() -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in algorithms()["congestion"]}
+
+
+def congestion(name: str) -> Mapping[str, Any]:
+    """Return what is registered of a congestion control, such as its `label` and its `shade`; nothing of others."""
+    return _congestion().get(name, {})
+
+
+def kernel_congestion() -> tuple[str, ...]:
+    """Return Linux's names of the congestion controls that it has, too."""
+    return tuple(dict.fromkeys(one["linux"] for one in _congestion().values() if one["linux"]))
+
+
+def in_kernel(name: str) -> str:
+    """Return Linux's name of a congestion control."""
+    return congestion(name).get("linux") or name
 
 
 def queues() -> list[dict[str, Any]]:

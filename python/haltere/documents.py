@@ -49,11 +49,7 @@ class Document:
 
     @classmethod
     def read(cls, path: Path) -> Document:
-        """Read and parse a file.
-
-        Raises:
-            InputError: if it cannot be read or is not TOML.
-        """
+        """Read and parse a file; raise `InputError` if it cannot be read or is not TOML."""
         name = shown(path)
         try:
             raw = path.read_bytes()

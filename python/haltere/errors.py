@@ -100,6 +100,14 @@ def as_written(value: Any) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
+def refuse_below(least: int, **numbers: int | None) -> None:
+    """Raise `ArgumentError` if one of some numbers, each called as its argument, is given and less than that."""
+    for name, number in numbers.items():
+        if number is not None and number < least:
+            problem = f"is not a number of {name}" if least else "is negative"
+            raise ArgumentError(problem, field=name, given=as_written(number), right=f"a whole number from {least}")
+
+
 def nearest(name: str, known: Collection[str]) -> str | None:
     """Return the known name that a name was probably meant to be."""
     return next(iter(difflib.get_close_matches(name, known, 1)), None)

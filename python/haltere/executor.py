@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from haltere import core
-from haltere.errors import ArgumentError, as_written
+from haltere.errors import refuse_below
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,7 @@ class ThreadExecutor:
     """Runs tasks in threads of this process."""
 
     def __init__(self, workers: int | None = None, fidelity: str = "model") -> None:
-        if workers is not None and workers < 1:
-            raise ArgumentError(
-                "is not a number of workers",
-                field="workers",
-                given=as_written(workers),
-                right="a whole number from 1",
-            )
+        refuse_below(1, workers=workers)
         self.workers = workers or default_workers()
         self.fidelity = fidelity
 

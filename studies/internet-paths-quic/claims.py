@@ -130,7 +130,7 @@ def less_for_larger(tables: Tables) -> Verdict:
     parts: list[Evidence] = []
     for period, year in YEARS.items():
         over = {"period": [period], "size": SIZES, "loss": ["0%"]}
-        found = compare(tables, "drawn", TIME.name, "protocol", QUIC, TCP, over)
+        found = compare(tables, "drawn", TIME.name, "protocol", QUIC, TCP, over=over)
         by_size = [found.within({"size": [size]}) for size in SIZES]
         for size, one in zip(SIZES, by_size, strict=True):
             parts.append(ahead(f"QUIC ÷ TCP, {quantities.text(size)}, {year}", one.pooled(), TIME))
@@ -183,7 +183,7 @@ def despite_loss(tables: Tables) -> Verdict:
     parts: list[Evidence] = []
     for period, year in YEARS.items():
         over = {"period": [period], "size": SIZES, "loss": ["1%"]}
-        found = compare(tables, "drawn", TIME.name, "protocol", QUIC, TCP, over)
+        found = compare(tables, "drawn", TIME.name, "protocol", QUIC, TCP, over=over)
         for size in SIZES:
             one = found.within({"size": [size]}).pooled()
             parts.append(ahead(f"QUIC ÷ TCP at 1 % loss, {quantities.text(size)}, {year}", one, TIME))

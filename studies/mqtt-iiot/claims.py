@@ -52,7 +52,7 @@ THESIS = "Cantabria 2021"
 def xi(tables: Tables, networks: list[str], losses: list[str]) -> Comparison:
     """The delivery time over QUIC against that over TCP, which the thesis calls ξ."""
     over = {"network": networks, "loss": losses, "congestion": CONGESTION}
-    return compare(tables, "latency", "delivery_time", "transport", "quic", "tcp", over)
+    return compare(tables, "latency", "delivery_time", "transport", "quic", "tcp", over=over)
 
 
 @claim("With losses QUIC delivers messages sooner than TCP, or as soon, on each network.", source=f"{THESIS}, claim 1")
@@ -115,7 +115,7 @@ def cell(tables: Tables) -> Verdict:
     congestion controls must not be above 1 by more than the margin of 1 %, and it must be larger with 300 ms than with
     100 ms, as the delay that both have in common grows."""
     over = {"delay": CELL_DELAYS, "loss": LOSSES, "congestion": CONGESTION}
-    found = compare(tables, "cell", "delivery_time", "transport", "quic", "tcp", over)
+    found = compare(tables, "cell", "delivery_time", "transport", "quic", "tcp", over=over)
     near, *_, far = parts = [found.within({"delay": [delay]}) for delay in CELL_DELAYS]
     named = zip(CELL_DELAYS, parts, strict=True)
     return all_of(
@@ -383,7 +383,7 @@ def quality(tables: Tables) -> Verdict:
     parts: list[Evidence] = []
     over = {"network": ["Wi-Fi", "satellite"], "state": STATES[:1], "transport": ["tcp", "quic"]}
     for qos in ("1", "2"):
-        found = compare(tables, "qos", "delivery_time", "qos", qos, "0", over)
+        found = compare(tables, "qos", "delivery_time", "qos", qos, "0", over=over)
         parts.append(alike(f"Delivery time without loss, QoS {qos} ÷ QoS 0", found.pooled(), found.metric))
     lost = {qos: lost_messages(tables, qos) for qos in ("0", "1", "2")}
     parts.append(exceeds("Lost with outages at QoS 0", mean(lost["0"]), 0.05, "%"))
@@ -419,7 +419,7 @@ def streams(tables: Tables) -> Verdict:
     for network in ("Wi-Fi", "4G"):
         over = {"network": [network], "loss": ["1%", "2%", "5%"]}
         for level, decides in (("QUIC, a stream a topic", True), ("QUIC, a stream a message", False)):
-            found = compare(tables, "streams", "delivery_time", "streams", level, "QUIC, one stream", over)
+            found = compare(tables, "streams", "delivery_time", "streams", level, "QUIC, one stream", over=over)
             what = f"{network}: {level} ÷ one stream"
             shown = reading(found.pooled(), found.metric)
             parts.append(ahead(what, found.pooled(), found.metric) if decides else remark(what, shown))
@@ -435,13 +435,13 @@ def batches(tables: Tables) -> Verdict:
     ones, as a geometric mean over networks, losses and transports; without loss, the mean delivery time must not grow
     by more than the 90 ms from the first to the last of a batch."""
     over = {"network": ["Wi-Fi", "satellite"], "loss": ["0%", "2%"], "transport": ["tcp", "quic"]}
-    saved = compare(tables, "batch", "overhead", "batch", "10", "1", over)
+    saved = compare(tables, "batch", "overhead", "batch", "10", "1", over=over)
     ten, one = (each(tables, "batch", "delivery_time", loss="0%", batch=batch) for batch in ("10", "1"))
     parts: list[Evidence] = [
         exceeds("Overhead, single ÷ ten together", inverse(saved.pooled()), 2.0),
         exceeds("90 ms − growth of the delivery time without loss, ms", mean(90 - (ten - one)), 0.0, "±"),
     ]
-    times = compare(tables, "batch", "delivery_time", "batch", "10", "1", over)
+    times = compare(tables, "batch", "delivery_time", "batch", "10", "1", over=over)
     for network, loss in itertools.product(over["network"], over["loss"]):
         part = times.within({"network": [network], "loss": [loss]}).pooled()
         what = f"Delivery time, ten together ÷ single, {network}, {quantities.text(loss)}"
@@ -460,7 +460,7 @@ def moves(tables: Tables) -> Verdict:
     parts: list[Evidence] = []
     over = {"wifi": WIFI, "qos": ["0", "1"]}
     for other in ("TCP, TLS 1.3", "TCP, early data, Fast Open"):
-        found = compare(tables, "migration", "delivery_time_max", "connection", "QUIC", other, over)
+        found = compare(tables, "migration", "delivery_time_max", "connection", "QUIC", other, over=over)
         parts.append(ahead(f"Longest delivery time, QUIC ÷ {other}", found.pooled(), found.metric))
     for name in ("TCP, TLS 1.3", "QUIC", "MPTCP", "MPQUIC"):
         longest = each(tables, "migration", "delivery_time_max", connection=name).mean()
@@ -484,9 +484,9 @@ def keep_alive(tables: Tables) -> Verdict:
     margin of 5 %. Means over QoS 0 to 2, messages at once."""
     over = {"radio": ["LTE"], "qos": ["0", "1", "2"], "gather": ["at once"]}
     parts: list[Evidence] = []
-    kept = compare(tables, "energy", "radio_on", "device", "QUIC, every 20 s", "TCP, every 60 s", over)
+    kept = compare(tables, "energy", "radio_on", "device", "QUIC, every 20 s", "TCP, every 60 s", over=over)
     parts.append(exceeds("Radio on, QUIC every 20 s ÷ TCP every 60 s", kept.pooled(), 2.0))
-    asleep = compare(tables, "energy", "radio_on", "device", "QUIC, sleeps", "TCP, every 60 s", over)
+    asleep = compare(tables, "energy", "radio_on", "device", "QUIC, sleeps", "TCP, every 60 s", over=over)
     parts.append(alike("Radio on, QUIC that sleeps ÷ TCP every 60 s", asleep.pooled(), asleep.metric))
     for radio, device in itertools.product(("LTE", "Wi-Fi"), tables.levels("energy", "device")):
         where = {"radio": radio, "device": device, "gather": "at once", "qos": "1"}
@@ -507,12 +507,13 @@ def gathered(tables: Tables) -> Verdict:
     parts: list[Evidence] = []
     for qos in ("1", "2"):
         over = {"radio": ["LTE"], "device": devices, "gather": ["at once"]}
-        found = compare(tables, "energy", "radio_on", "qos", qos, "0", over)
+        found = compare(tables, "energy", "radio_on", "qos", qos, "0", over=over)
         parts.append(alike(f"Radio on, QoS {qos} ÷ QoS 0", found.pooled(), found.metric))
     over = {"radio": ["LTE"], "device": devices[1:], "qos": ["0", "1", "2"]}
-    found = compare(tables, "energy", "radio_on", "gather", "at once", "ten together", over)
+    found = compare(tables, "energy", "radio_on", "gather", "at once", "ten together", over=over)
     parts.append(exceeds("Radio on, at once ÷ ten together", found.pooled(), 5.0))
-    awake = compare(tables, "energy", "radio_on", "gather", "at once", "ten together", {**over, "device": devices[:1]})
+    over = {**over, "device": devices[:1]}
+    awake = compare(tables, "energy", "radio_on", "gather", "at once", "ten together", over=over)
     parts.append(remark("The same, TCP every 60 s", reading(awake.pooled(), awake.metric)))
     return all_of(*parts)
 

@@ -55,7 +55,7 @@ def lines(tables: Tables, experiment: str, factor: str, levels: list[str], of: s
     over = {**CENTRE, factor: levels}
     if experiment == "dumbbell":
         over = {**CENTRE, "pairs": ["2"], factor: levels}
-    return compare(tables, experiment, "completion_time", "protocol", of, to, over)
+    return compare(tables, experiment, "completion_time", "protocol", of, to, over=over)
 
 
 def lossless(tables: Tables, of: str, to: str) -> Comparison:

@@ -48,7 +48,7 @@ IMPAIRED = {"delay": ["50ms", "100ms"], "loss": ["1%", "5%"]}
 
 def quic_to_tcp(tables: Tables, metric: str, over: dict[str, list[str]], experiment: str = "base") -> Comparison:
     """QUIC against TCP, all else equal."""
-    return compare(tables, experiment, metric, "transport", "quic", "tcp", over)
+    return compare(tables, experiment, metric, "transport", "quic", "tcp", over=over)
 
 
 @claim(
@@ -143,7 +143,7 @@ def _largest_change(tables: Tables, transport: str, name: str, factor: str) -> E
     first, *others = EVERYTHING[factor]
     over = {other: levels for other, levels in EVERYTHING.items() if other != factor}
     found = [
-        (level, compare(tables, "base", "overhead", factor, level, first, {"transport": [transport], **over}))
+        (level, compare(tables, "base", "overhead", factor, level, first, over={"transport": [transport], **over}))
         for level in others
     ]
     level, largest = max(found, key=lambda one: abs(float(np.log(one[1].pooled().value))))
@@ -214,7 +214,7 @@ def _steadier(tables: Tables, over: dict[str, list[str]]) -> Evidence:
 
 def _within_quic(tables: Tables) -> Evidence:
     over = {"transport": ["quic"], "rate": RATES, "delay": DELAYS, "loss": LOSSES}
-    found = compare(tables, "pairs", "fairness", "congestion", "bbr/bbr", "cubic/cubic", over)
+    found = compare(tables, "pairs", "fairness", "congestion", "bbr/bbr", "cubic/cubic", over=over)
     return alike("Within QUIC, Jain's index, BBR/BBR − CUBIC/CUBIC", found.pooled(), found.metric)
 
 
@@ -223,7 +223,7 @@ def bbr_in_quic(tables: Tables) -> Verdict:
     """Over all treatments of the base experiment, QUIC's completion time with BBR must not be ahead of that with CUBIC
     in the geometric mean: alike, or longer."""
     over = {"transport": ["quic"], **{factor: EVERYTHING[factor] for factor in ("rate", "delay", "loss", "size")}}
-    found = compare(tables, "base", "completion_time", "congestion", "bbr", "cubic", over)
+    found = compare(tables, "base", "completion_time", "congestion", "bbr", "cubic", over=over)
     by_loss = [(level, found.within({"loss": [level]}).pooled()) for level in LOSSES]
     return all_of(
         not_ahead("QUIC's completion time, BBR ÷ CUBIC, geometric mean", found.pooled(), found.metric),
@@ -242,7 +242,7 @@ def short_answer(tables: Tables) -> list[str]:
     high, rest = time.within(IMPAIRED).pooled(), time.without(IMPAIRED).pooled()
     long, small = (time.within({"size": [size]}).pooled() for size in ("32MB", "2MB"))
     over = {factor: EVERYTHING[factor] for factor in ("rate", "delay", "loss", "size")}
-    bbr = compare(tables, "base", "completion_time", "congestion", "bbr", "cubic", {"transport": ["quic"], **over})
+    bbr = compare(tables, "base", "completion_time", "congestion", "bbr", "cubic", over={"transport": ["quic"], **over})
     clean, lossy = bbr.within({"loss": ["0%"]}).pooled(), bbr.without({"loss": ["0%"]}).pooled()
     return [
         f"Over all {len(sides)} treatments of one client and one server, QUIC's completion time is "

@@ -10,12 +10,12 @@ import pytest
 
 from haltere import core, fidelity
 from haltere.executor import Task
-from haltere.rig import kernel, local
+from haltere.rig import kernel, machines
 
 needs_kernel = pytest.mark.skipif(
     not kernel.built(), reason="no user-mode Linux has been built here: `haltere kernel build`"
 )
-needs_testbed = pytest.mark.skipif(bool(local.problem()), reason=f"no rig can stand here: {local.problem()}")
+needs_testbed = pytest.mark.skipif(bool(machines.problem()), reason=f"no rig can stand here: {machines.problem()}")
 
 DUMBBELL: dict[str, Any] = {
     "topology": {

@@ -90,6 +90,8 @@ def test_a_true_change_of_one_treatment_is_found_and_named(tmp_path: Path) -> No
     assert change.levels == {"rate": "5Mbit/s"}
     assert change.change == pytest.approx(1.2, rel=0.05)
     assert change.better is False and not change.small
+    page = found._repr_html_()
+    assert "1 real changes" in page and "5 Mbit/s" in page and "%, worse" in page and found.table.height == 1
     # Without pairs the luck of the replications hides it.
     apart = synthetic(tmp_path, lambda t, r: float(np.exp(luck[t, r])), seed=2)
     assert not compare(apart, after).real and not compare(apart, after).paired

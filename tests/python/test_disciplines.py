@@ -14,7 +14,7 @@ import pytest
 
 from haltere import core
 from haltere.executor import Task
-from haltere.rig import disciplines, kernel, queues, tc, virtual
+from haltere.rig import disciplines, kernel, machines, queues, tc
 from haltere.rig.check import check_queues
 from haltere.rig.disciplines import Link, Unsupported
 from haltere.rig.executor import RigExecutor
@@ -117,7 +117,7 @@ def on_kernel(
     """Run a transfer through each of the queues, at 20 Mbit/s and with 20 ms."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
     found = kernel.find(name)
-    executor = RigExecutor(lambda folder, worker: virtual.boot(found, folder, worker, WORK), workers=1)
+    executor = RigExecutor(lambda folder, worker: machines.boot(found, folder, worker, WORK), workers=1)
     bottleneck = {"rate": "20Mbit/s", "down": {"delay": "10ms"}, "up": {"delay": "10ms"}}
     plain = json.loads(core.canonical(scenario(bottleneck=bottleneck, **fields)))
     tasks = [Task(str(i), json.dumps(plain | {"queue": queue}), 1, 0) for i, queue in enumerate(wanted)]

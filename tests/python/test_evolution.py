@@ -110,7 +110,7 @@ def test_claims_on_graphs_are_undecided_without_graphs() -> None:
 
 def test_unlocated_paths_name_the_remedy() -> None:
     bare = routes().with_columns(pl.lit(None, pl.Float64).alias("dispersion"))
-    with pytest.raises(MissingDataError, match="--mmdb"):
+    with pytest.raises(MissingDataError, match="database of places, mmdb"):
         by_draw(period("x", table=bare), pl.col("dispersion").mean(), "dispersion")
 
 

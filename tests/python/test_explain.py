@@ -292,7 +292,8 @@ def test_the_command_over_a_study(haltere: Haltere, small_study: Path, tmp_path:
     assert done.returncode == 0, done.stderr
     assert "20Mbit/s" in done.stdout and "what makes the difference" in done.stdout
     assert {path.name for path in (tmp_path / "map").iterdir()} == {"map.svg", "map.pdf", "map.html", "map.json"}
-    assert haltere(*arguments, "--json").stdout == (tmp_path / "map" / "map.json").read_text()
+    said = haltere(*arguments, "--json").stdout
+    assert json.loads(said) == json.loads((tmp_path / "map" / "map.json").read_text())
     beside = haltere(*arguments, "--rate", "5Mbit/s")
     assert beside.returncode == 2 and "--rate" in beside.stderr
     mixed = haltere(*arguments, "--experiment", "pairs")

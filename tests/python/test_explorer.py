@@ -181,7 +181,7 @@ def test_an_index_lists_several_results(results: Path, haltere: Haltere, tmp_pat
     done = haltere("explore", "all")
     assert done.returncode == 0, done.stderr
     index = (tmp_path / "all" / "index.html").read_text()
-    assert re.findall(r"href='([^']*)'", index) == ["first/explore.html", "second/explore.html"]
+    assert re.findall(r'href="([^"]*)"', index) == ["first/explore.html", "second/explore.html"]
     assert "Is it quick?" in index
     assert (tmp_path / "all" / "first" / "explore.html").exists()
     refused = haltere("explore", "nothing-here")

@@ -30,10 +30,9 @@ from haltere.figures.spec import Data
 from haltere.figures.timeline import Timeline
 from haltere.figures.trace import _end_of, _worth_drawing, thin
 from haltere.metrics import METRICS, quantities
-from haltere.metrics.contenders import display_name, keys, look
+from haltere.metrics.contenders import display_name, distance, keys, look
 from haltere.metrics.tables import Tables, paired, standing
 from haltere.metrics.text import OPACITY, fixed, number, significant, strength
-from haltere.metrics.vision import distance
 from haltere.stats import Interval
 from haltere.study import Study
 

@@ -9,8 +9,19 @@ import pytest
 
 from conftest import Haltere
 from haltere.adhoc.conditions import Conditions
-from haltere.adhoc.first_difference import TOLERANCE_S, between, first_difference, in_model, on_linux
-from haltere.adhoc.packets import NEAR, Difference, Packet, Side, Way, compare
+from haltere.adhoc.packets import (
+    NEAR,
+    TOLERANCE_S,
+    Difference,
+    Packet,
+    Side,
+    Way,
+    between,
+    compare,
+    first_difference,
+    in_model,
+    on_linux,
+)
 from haltere.errors import InputError
 from rigs import needs_kernel
 

@@ -16,7 +16,7 @@ import maxminddb
 import pytest
 
 from haltere import paths
-from haltere.rig import local
+from haltere.rig import machines
 from internet import said
 from internet.cities import CITIES, great_circle_km, places, propagation_us, write_database, write_systems
 from internet.machine import measure
@@ -33,7 +33,7 @@ needs_scamper = pytest.mark.skipif(
     not (shutil.which("scamper") and shutil.which("sc_warts2json")),
     reason="scamper is not installed here (Debian: apt-get install scamper)",
 )
-needs_root = pytest.mark.skipif(bool(local.problem()), reason=f"no network can stand here: {local.problem()}")
+needs_root = pytest.mark.skipif(bool(machines.problem()), reason=f"no network can stand here: {machines.problem()}")
 
 
 @pytest.mark.parametrize("name", COUNTS)

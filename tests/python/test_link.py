@@ -84,7 +84,7 @@ def test_a_trace_is_the_rate_of_its_direction(tmp_path: Path) -> None:
         ({"rtt": "5ms", "delay": "1ms"}, "--rtt: "),
         ({"rtt": "5"}, "--rtt: "),
         ({"spin": "much"}, "--spin: "),
-        ({"seed": -1}, "--seed: "),
+        ({"seed": -1}, "seed: "),
         ({"trace": Path("nowhere")}, "nowhere: cannot be read"),
         ({"rate": "1Mbit/s", "trace": Path("t")}, "--trace: "),
     ],

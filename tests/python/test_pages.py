@@ -18,7 +18,7 @@ from conftest import ROOT, Haltere
 from haltere import Scenario, Study, core, shipped
 from haltere.cli.app import app
 from haltere.metrics import METRICS
-from haltere.study.schema import study_schema
+from haltere.study.model import study_schema
 from pages import commands, gallery, lists, metrics
 from pages.links import broken
 from pages.schema import Page

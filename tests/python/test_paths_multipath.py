@@ -10,8 +10,7 @@ import pytest
 
 from haltere import paths
 from haltere.errors import InputError
-from haltere.paths.lake import Selection
-from haltere.paths.multipath import links
+from haltere.paths.lake import Selection, links
 
 FILE = Path(__file__).parents[2] / "crates" / "paths" / "tests" / "data" / "tracelb.warts"
 

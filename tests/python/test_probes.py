@@ -16,7 +16,7 @@ from haltere import Study, core
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import measure
 from haltere.adhoc.conditions import Conditions
-from haltere.cli import latency
+from haltere.cli.compare import cells, sentence
 from haltere.errors import InputError
 from haltere.scenario import Scenario
 
@@ -108,10 +108,10 @@ def test_the_command_tells_the_latency(haltere: Haltere) -> None:
 
 def test_lost_probes_have_no_rtt() -> None:
     entries = [{"contender": "a", "probe_rtt_ms": [1.0, None, 3.0]}]
-    assert latency.cells(entries) == ("2", "2.900", "33.33")
+    assert cells(entries) == ("2", "2.900", "33.33")
     lost = [{"contender": "a", "probe_rtt_ms": [None]}]
-    assert latency.cells(lost) == ("–", "–", "100")
-    assert latency.sentence(lost) == "RTT under load: no probe was answered"
+    assert cells(lost) == ("–", "–", "100")
+    assert sentence(lost) == "RTT under load: no probe was answered"
 
 
 def test_a_trace_has_the_probes_rtt() -> None:

@@ -17,8 +17,8 @@ import pytest
 from haltere import _core
 from haltere.rig import programs
 from haltere.rig.programs import base
-from haltere.rig.programs._browser import key_hash
 from haltere.rig.programs.base import Program, ProgramError, Setup
+from haltere.rig.programs.chromium import key_hash
 from haltere.rig.programs.process import Process, serving
 
 SIZE = 300_000

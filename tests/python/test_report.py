@@ -17,7 +17,7 @@ from haltere import Study
 from haltere.errors import InputError
 from haltere.metrics.tables import Tables
 from haltere.report import build
-from haltere.report.topology import drawing
+from haltere.report.design import drawing
 from report_tables import Truth
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"

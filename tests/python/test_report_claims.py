@@ -178,7 +178,9 @@ def of(outcome: Outcome | None) -> Evidence:
     ],
 )
 def test_parts_join_to_a_verdict(parts: list[Outcome | None], expected: Outcome) -> None:
-    assert all_of(*(of(part) for part in parts)).outcome == expected
+    verdict = all_of(*(of(part) for part in parts))
+    assert verdict.outcome == expected
+    assert verdict.table.height == len(parts) and f"<strong>{expected.value}</strong>" in verdict._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_alike_is_decided_by_the_margin() -> None:
 def test_pooled_ratios_are_geometric_and_paired() -> None:
     tables = synthetic.make(Truth(time=quic_time(lambda levels: 0.5)))
     over = {factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}
-    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over)
+    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over=over)
     assert found.matrix.shape == (108, 10)
     assert found.pooled().value == pytest.approx(0.5, rel=0.02)
     assert found.share_above().value == 0.0
@@ -213,7 +215,7 @@ def test_pooled_ratios_are_geometric_and_paired() -> None:
 def test_simultaneous_intervals_are_wider_than_single_ones() -> None:
     tables = synthetic.make(Truth())
     over = {**{factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}, "loss": ["5%"]}
-    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over)
+    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over=over)
     each, single = found.each()[0], mean(found.matrix[0])
     assert each.high is not None and each.low is not None and single.high is not None and single.low is not None
     assert math.log(each.high / each.low) > 1.3 * (single.high - single.low)
@@ -222,7 +224,7 @@ def test_simultaneous_intervals_are_wider_than_single_ones() -> None:
 def test_a_comparison_needs_two_replications() -> None:
     over = {factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}
     with pytest.raises(MissingDataError, match="an interval needs two"):
-        compare(synthetic.make(Truth(replications=1)), "base", "overhead", "transport", "quic", "tcp", over)
+        compare(synthetic.make(Truth(replications=1)), "base", "overhead", "transport", "quic", "tcp", over=over)
 
 
 def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:

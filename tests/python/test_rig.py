@@ -9,7 +9,7 @@ import pytest
 
 from haltere import core, fidelity
 from haltere.rig import hosts, kernel
-from haltere.rig.agent import failed, file, take
+from haltere.rig.agent import file, take
 from haltere.rig.plan import Flow, plan
 from rigs import scenario
 
@@ -176,6 +176,6 @@ def test_a_job_is_taken_once_and_its_result_appears_whole(tmp_path: Path) -> Non
     (tmp_path / "queue" / ".8").write_text("half a jo")
     assert take(tmp_path, "w0") == ("7", {})
     assert take(tmp_path, "w1") is None
-    file(tmp_path, "7", "w0", json.dumps(failed("for a test")))
+    file(tmp_path, "7", "w0", json.dumps(core.failed("for a test")))
     assert [path.name for path in (tmp_path / "done").iterdir()] == ["7.json"]
     assert not list((tmp_path / "taken").iterdir())

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import SMALL_STUDY
 from haltere import Study
-from haltere.cli.design import command
+from haltere.cli.studies import design
 from haltere.errors import InputError
 from haltere.study.model import Range
 from haltere.study.sampling import Points, Sampling, nearest, points
@@ -160,14 +160,14 @@ def test_a_queue_that_cannot_be_computed_is_refused(old: str, new: str, field: s
 def test_a_design_is_drawn_before_anything_runs(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(FILLING, encoding="utf-8")
-    command(study, variant=None, experiments=["base"], out=tmp_path / "one")
-    command(study, variant=None, experiments=None, out=tmp_path / "two")
+    design(study, variant=None, experiments=["base"], out=tmp_path / "one")
+    design(study, variant=None, experiments=None, out=tmp_path / "two")
     names = ["base.pdf", "base.png", "base.svg"]
     assert sorted(file.name for file in (tmp_path / "one").iterdir()) == names
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     with pytest.raises(InputError, match="no design to draw"):
-        command(study, variant=None, experiments=["pairs"], out=tmp_path)
+        design(study, variant=None, experiments=["pairs"], out=tmp_path)
 
 
 def test_levels_from_a_range_are_read_back_as_numbers() -> None:

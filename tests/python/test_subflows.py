@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from haltere import core, fidelity
-from haltere.rig import hosts, subflows
+from haltere.rig import hosts
 from haltere.rig import run as rig_run
 from haltere.rig.plan import Plan, plan
 from rigs import link, needs_kernel, run
@@ -50,21 +50,21 @@ def test_what_the_kernel_lacks_is_refused_with_the_reason(contender: str, words:
 
 
 def test_more_paths_than_the_kernel_takes_are_refused() -> None:
-    scenario = over(*[NEAR] * (subflows.MOST_PATHS + 1))
+    scenario = over(*[NEAR] * (hosts.MOST_PATHS + 1))
     with pytest.raises(core.ScenarioProblem, match="at most 9 paths"):
         fidelity.check("linux", core.parse(scenario))
-    fidelity.check("linux", core.parse(over(*[NEAR] * subflows.MOST_PATHS)))
+    fidelity.check("linux", core.parse(over(*[NEAR] * hosts.MOST_PATHS)))
 
 
 def test_the_client_or_the_server_tells_its_addresses() -> None:
     (flow,) = planned().flows
     client = {(flow.client, path.client) for path in flow.paths}
-    assert set(subflows.endpoints((flow,))) == client
+    assert set(hosts.endpoints((flow,))) == client
     (flow,) = planned("mptcp/cubic+add-addr").flows
-    assert set(subflows.endpoints((flow,))) == {(flow.server, path.server) for path in flow.paths}
+    assert set(hosts.endpoints((flow,))) == {(flow.server, path.server) for path in flow.paths}
     both = planned().flows + planned("mptcp/cubic+add-addr").flows
     with pytest.raises(ValueError, match="give each its own hosts"):
-        subflows.endpoints(both)
+        hosts.endpoints(both)
 
 
 def test_a_transport_with_one_path_connects_on_the_first_one_of_the_flow() -> None:
@@ -123,7 +123,7 @@ def test_packets_without_options_of_mptcp_fail_the_run() -> None:
 def test_a_path_in_reserve_is_an_endpoint_with_that_flag() -> None:
     reserve = over(NEAR, FAR | {"backup": True})
     (flow,) = plan(core.parse(reserve)).flows
-    assert [subflows.endpoints((flow,))[flow.client, path.client] for path in flow.paths] == [2, 6]
+    assert [hosts.endpoints((flow,))[flow.client, path.client] for path in flow.paths] == [2, 6]
     with pytest.raises(core.ScenarioProblem, match="in reserve"):
         fidelity.check(
             "linux",

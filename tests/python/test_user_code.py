@@ -42,7 +42,7 @@ def folder(results: Path, tmp_path: Path) -> Path:
 BROKEN = {
     "an exception": ("    return 1 / 0", "claims.py:10: ZeroDivisionError: division by zero."),
     "one inside haltere": (
-        f"    compare(tables, 'base', 'speed', 'transport', 'quic', 'tcp', {OVER})",
+        f"    compare(tables, 'base', 'speed', 'transport', 'quic', 'tcp', over={OVER})",
         "claims.py:10: KeyError: 'speed'.",
     ),
     "no return": (
@@ -109,8 +109,8 @@ def test_a_claim_that_is_none_is_refused_at_its_line(name: str, folder: Path, ha
 
 UNKNOWN = {
     "a level": ("'quic', 'tpc'", "factor transport of base has no level 'tpc': is it 'tcp'?"),
-    "a level of others": ("'quic', 'tcp', {'rate': ['7Mbit/s'], 'loss': ['2%']}", "has no level '7Mbit/s'"),
-    "a factor": ("'quic', 'tcp', {'rat': ['5Mbit/s']}", "experiment base has no factor 'rat': is it 'rate'?"),
+    "a level of others": ("'quic', 'tcp', over={'rate': ['7Mbit/s'], 'loss': ['2%']}", "has no level '7Mbit/s'"),
+    "a factor": ("'quic', 'tcp', over={'rat': ['5Mbit/s']}", "experiment base has no factor 'rat': is it 'rate'?"),
 }
 
 
@@ -119,7 +119,7 @@ def test_a_name_that_the_study_lacks_is_an_error_before_the_report_is_written(
     name: str, folder: Path, haltere: Haltere
 ) -> None:
     arguments, words = UNKNOWN[name]
-    arguments = arguments if "{" in arguments else f"{arguments}, {OVER}"
+    arguments = arguments if "over=" in arguments else f"{arguments}, over={OVER}"
     (folder / "small/claims.py").write_text(
         f"{HEAD}\n@claim('x', source='y')\ndef bad(tables):\n"
         f"    compare(tables, 'base', 'completion_time', 'transport', {arguments})\n"

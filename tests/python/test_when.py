@@ -18,11 +18,10 @@ from haltere.claims import Outcome, Verdict, all_of, exceeds
 from haltere.errors import InputError
 from haltere.executor import Outcome as Answer
 from haltere.executor import Task, ThreadExecutor
-from haltere.report.otherwise import otherwise
+from haltere.report.page import otherwise
 from haltere.stats import mean
 from haltere.when import Plan, Search, read, search
-from haltere.when.changes import Change, changes
-from haltere.when.contenders import switched, switches
+from haltere.when.changes import Change, changes, switched, switches
 from haltere.when.judging import closeness, reaches, turned
 from haltere.when.results import Found, Tried
 from haltere.when.runs import seed_of
@@ -96,6 +95,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Path, Sear
 
 def sets(found: Search, name: str) -> list[list[str]]:
     return [one.changes for one in next(c for c in found.claims if c.name == name).turned]
+
+
+def test_a_search_shows_itself_in_a_notebook(planted: tuple[Study, Path, Search]) -> None:
+    found = planted[2]
+    page = found._repr_html_()
+    assert found.table.height == len(found.claims) and all(f"<td>{one.number}</td>" in page for one in found.claims)
 
 
 def test_a_claim_that_turns_with_one_switch_is_told_so(planted: tuple[Study, Path, Search]) -> None:

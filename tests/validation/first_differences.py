@@ -19,8 +19,7 @@ from typing import Any
 
 from haltere import core, fidelity
 from haltere.adhoc.conditions import Conditions
-from haltere.adhoc.first_difference import TOLERANCE_S, in_model
-from haltere.adhoc.packets import Difference, Side, compare, of_kernel
+from haltere.adhoc.packets import TOLERANCE_S, Difference, Side, compare, in_model, of_kernel
 from haltere.adhoc.single import sample_ns
 from haltere.executor import Task
 from haltere.fidelity import Fidelity

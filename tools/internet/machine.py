@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere.executor import Task
-from haltere.rig import kernel, local, virtual
+from haltere.rig import kernel, machines
 from haltere.rig.executor import RigExecutor
 from internet.measure import WORK
 from internet.plan import Internet
@@ -30,9 +30,9 @@ def measure(jobs: Sequence[tuple[Internet, list[Json]]], *, virtually: bool, see
     ]
     if virtually:
         found = kernel.find()
-        executor = RigExecutor(lambda folder, worker: virtual.boot(found, folder, worker, WORK), workers=2)
+        executor = RigExecutor(lambda folder, worker: machines.boot(found, folder, worker, WORK), workers=2)
     else:
-        executor = RigExecutor(lambda folder, worker: local.start(folder, worker, WORK), workers=1)
+        executor = RigExecutor(lambda folder, worker: machines.start_here(folder, worker, WORK), workers=1)
     with _found_by_agents():
         answers = {outcome.key: json.loads(outcome.result_json) for outcome in executor.execute(tasks)}
     for answer in answers.values():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from haltere import core
-from haltere.study.schema import study_schema
+from haltere.study.model import study_schema
 from pages import commands, gallery, lists, metrics
 from pages.schema import Page
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Comparison, Conditions, stated
-from haltere.errors import ArgumentError, InputError, as_written
+from haltere.errors import ArgumentError, InputError, as_written, refuse_below
 from haltere.executor import Executor, Task
 from haltere.results import columns
 from haltere.results.tables import bottleneck_of
@@ -64,13 +64,7 @@ def measure(
     """
     if not contenders:
         raise InputError("no contender was given", field="contender", right="one or more, such as tcp/cubic quic/bbr")
-    if replications < 1:
-        raise ArgumentError(
-            "is not a number of replications",
-            field="replications",
-            given=as_written(replications),
-            right="a whole number from 1",
-        )
+    refuse_below(1, replications=replications)
     if not 0 <= seed < 2**63:
         raise ArgumentError("is not a seed", field="seed", given=as_written(seed), right="a whole number from 0")
     fidelities.named(conditions.fidelity)

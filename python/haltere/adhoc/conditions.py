@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere.adhoc import probes
-from haltere.errors import ArgumentError, InputError, Place, as_written
+from haltere.errors import ArgumentError, InputError, Place, as_written, refuse_below
 from haltere.fidelity import Fidelity, summaries
 
 if TYPE_CHECKING:
@@ -316,9 +316,7 @@ class Conditions(PathConditions):
 
     def each_flow(self, contenders: Sequence[str]) -> list[str]:
         """Return the contender of each flow: `flows` of the first, then as many of the next."""
-        if self.flows < 1:
-            given = as_written(self.flows)
-            raise ArgumentError("is not a number of flows", field="flows", given=given, right="a whole number from 1")
+        refuse_below(1, flows=self.flows)
         return [contender for contender in contenders for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
@@ -446,11 +444,7 @@ def _word(part: str, *, first: bool) -> tuple[str, str, str]:
 
 
 def known_preset(name: str, field: str = "preset") -> str:
-    """Return the name of a preset, or the file of one, as it was given.
-
-    Raises:
-        InputError: if there is neither.
-    """
+    """Return the name of a preset, or the file of one, as it was given; raise `InputError` if there is neither."""
     from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
     names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]

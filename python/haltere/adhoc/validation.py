@@ -12,7 +12,7 @@ from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.single import sample_ns
-from haltere.errors import ArgumentError, HaltereError, InputError, as_written
+from haltere.errors import HaltereError, InputError, refuse_below
 from haltere.executor import Task
 from haltere.stats import Interval, median
 
@@ -80,13 +80,7 @@ def validate(
     """
     if not contenders:
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
-    if replications < 1:
-        raise ArgumentError(
-            "is not a number of replications",
-            field="replications",
-            given=as_written(replications),
-            right="a whole number from 1",
-        )
+    refuse_below(1, replications=replications)
     model = conditions.scenario(list(contenders)).concrete()
     real = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
     answers: dict[str, list[dict[str, Any]]] = {"model": [], "linux": []}

@@ -24,12 +24,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
+import polars as pl
+
 from haltere.claims.comparison import Comparison, MissingDataError
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written
 from haltere.metrics import Metric
 from haltere.metrics.tables import Standing, Tables, UnknownNameError, margins, standing
 from haltere.metrics.text import decimals, fixed
+from haltere.notebook import notebook
 from haltere.stats import Interval
 
 __all__ = [
@@ -86,6 +89,15 @@ class Verdict:
     outcome: Outcome
     evidence: tuple[Evidence, ...] = ()
     reason: str = ""
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row a number that bears on the claim: what it is, how it reads, and what it decides."""
+        rows = [(one.what, one.numbers, one.outcome and one.outcome.value) for one in self.evidence]
+        return pl.DataFrame(rows, schema=dict.fromkeys(("what", "numbers", "outcome"), pl.String()), orient="row")
+
+    def _repr_html_(self) -> str:
+        return notebook(f"{self.outcome.value}: {self.reason}" if self.reason else self.outcome.value, self.table)
 
 
 Found = TypeVar("Found")

@@ -91,7 +91,7 @@ class Comparison:
 
 
 def compare(
-    tables: Tables, experiment: str, metric: str | Metric, factor: str, of: str, to: str, over: Levels
+    tables: Tables, experiment: str, metric: str | Metric, factor: str, of: str, to: str, *, over: Levels
 ) -> Comparison:
     """Compare two levels of a factor over all combinations of the levels `over`.
 
@@ -118,8 +118,7 @@ def complete(
     Raises `MissingDataError` as `compare` does.
     """
     if tables.experiment_runs(experiment).is_empty():
-        message = f"experiment {experiment} is not in these results"
-        raise MissingDataError(message)
+        raise MissingDataError(f"experiment {experiment} is not in these results")
     cells = [dict(zip(over, levels, strict=True)) for levels in itertools.product(*over.values())]
     rows: dict[tuple[str, ...], dict[int, float]] = {}
     for row in values.to_dicts():

@@ -12,22 +12,25 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from haltere.errors import ArgumentError, InputError, as_written
-from haltere.metrics import METRICS, Metric
+from haltere.metrics import METRICS, Metric, quantities
 from haltere.metrics.tables import Tables, margins
+from haltere.notebook import notebook
 from haltere.results import Results
 from haltere.stats import holm, paired_p, welch_p
 
 Standing = Literal["same", "real", "not shown", "undecided"]
 """The values are the same; their mean differs beyond chance; that is not shown; too few replications to tell."""
 
+Levels = Mapping[str, str]
+Values = NDArray[np.float64]
 CONFIDENCE = 0.95
 LEAST = 3
 """Replications below which a difference that is not the same every time remains undecided."""
@@ -65,8 +68,28 @@ class Change:
             return None
         return (self.change > neutral) == (self.metric.better == "higher")
 
+    @property
+    def said(self) -> str:
+        """The change in words: `+12 %, better`, `−3 packets, small` if it is small in practice."""
+        if self.metric.comparison == "difference":
+            words = f"{self.change:+.3g} {self.metric.unit}".strip()
+        elif math.isinf(self.change):
+            words = "from 0"
+        else:
+            words = f"{100 * (self.change - 1):+.3g} %"
+        side = {True: ", better", False: ", worse", None: ""}[self.better]
+        return words.replace("-", "−") + (", small" if self.small else side)
 
-@dataclass(frozen=True)
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        metric = {"metric": self.metric.name, "flow": self.metric.flow, "direction": self.metric.direction}
+        meaning = {"unit": self.metric.unit, "comparison": self.metric.comparison}
+        own = {name: getattr(self, name) for name in ("n", "a", "b", "p", "standing", "small")}
+        change = self.change if math.isfinite(self.change) else None
+        return {"experiment": self.experiment, "levels": self.levels, **metric, **meaning, **own, "change": change}
+
+
+@dataclass(frozen=True, repr=False)
 class Difference:
     """The whole comparison of two folders.
 
@@ -92,6 +115,48 @@ class Difference:
         standings = [change.standing for change in self.changes]
         names: tuple[Standing, ...] = ("same", "real", "not shown", "undecided")
         return {name: standings.count(name) for name in names}
+
+    @property
+    def answer(self) -> str:
+        """How many changes there are, in a sentence."""
+        counts = self.counts()
+        return (
+            f"{counts['real']} real changes; {counts['same']} the same, {counts['not shown']} not shown to be real, "
+            f"{counts['undecided']} undecided (fewer than {LEAST} replications)"
+        )
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row a real change, the largest first: treatment, metric, both means, the change in words, and p."""
+        rows = [
+            (place({"experiment": one.experiment, **one.levels}), one.metric.axis, one.a, one.b, one.said, one.p)
+            for one in self.real
+        ]
+        numbers = {"A": pl.Float64(), "B": pl.Float64(), "B against A": pl.String(), "p": pl.Float64()}
+        return pl.DataFrame(rows, schema={"treatment": pl.String(), "metric": pl.String(), **numbers}, orient="row")
+
+    def data(self) -> dict[str, Any]:
+        """Return all of it as JSON has it."""
+        return {
+            "paired": self.paired,
+            "tests": self.tests,
+            "counts": self.counts(),
+            "only_a": list(self.only_a),
+            "only_b": list(self.only_b),
+            "failures": [{"treatment": levels, "a": a, "b": b} for levels, a, b in self.failures],
+            "changes": [one.data() for one in self.changes],
+        }
+
+    def __repr__(self) -> str:
+        return f"<Difference: {self.answer}>"
+
+    def _repr_html_(self) -> str:
+        return notebook(self.answer, self.table)
+
+
+def place(levels: Mapping[str, str]) -> str:
+    """Return the levels of a treatment in words."""
+    return ", ".join(quantities.text(level, factor) for factor, level in levels.items())
 
 
 def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> Difference:
@@ -130,7 +195,7 @@ def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> 
         for name in common
         for metric in chosen
         for part in first.parted(metric, name)
-        for change in _changes(first, second, name, part, pairs)
+        for change in _changes(first, second, name, part, pairs=pairs)
     ]
     adjusted = holm([change.p for change in changes])
     judged = [
@@ -145,7 +210,7 @@ def _described(tables: Tables) -> str:
     return "; ".join(f"{name}: {', '.join(factors) or 'no factors'}" for name, factors in tables.factors.items())
 
 
-def _changes(a: Tables, b: Tables, experiment: str, metric: Metric, pairs: bool) -> list[Change]:  # noqa: FBT001 (private)
+def _changes(a: Tables, b: Tables, experiment: str, metric: Metric, *, pairs: bool) -> list[Change]:
     factors = list(a.factors[experiment])
     first, second = (_grouped(tables, experiment, metric, factors) for tables in (a, b))
     found = []
@@ -158,7 +223,8 @@ def _changes(a: Tables, b: Tables, experiment: str, metric: Metric, pairs: bool)
             continue
         x = np.array([mine[r] for r in (shared if pairs else sorted(mine))])
         y = np.array([other[r] for r in (shared if pairs else sorted(other))])
-        found.append(_change(experiment, dict(zip(factors, levels, strict=True)), metric, x, y, pairs))
+        treatment = dict(zip(factors, levels, strict=True))
+        found.append(_change(experiment, treatment, metric, (x, y), pairs=pairs))
     return found
 
 
@@ -173,10 +239,8 @@ def _grouped(
     return groups
 
 
-Values = NDArray[np.float64]
-
-
-def _change(experiment: str, levels: Mapping[str, str], metric: Metric, a: Values, b: Values, pairs: bool) -> Change:  # noqa: FBT001
+def _change(experiment: str, levels: Levels, metric: Metric, both: tuple[Values, Values], *, pairs: bool) -> Change:
+    a, b = both
     by_ratio = metric.comparison == "ratio" and bool((a > 0).all() and (b > 0).all())
     x, y = (np.log(a), np.log(b)) if by_ratio else (a, b)
     middle = float(y.mean() - x.mean())
@@ -215,35 +279,21 @@ def _size(change: Change) -> float:
     return abs(math.log(change.change)) / math.log(change.metric.full)
 
 
-Levels = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """How many runs of a treatment there are and how many failed."""
-
-    levels: Levels
-    failed: int = field(default=0)
-
-
 def _unmatched(a: Tables, b: Tables) -> tuple[list[Levels], list[Levels], list[tuple[Levels, int, int]]]:
     """Return the treatments of `a` alone, of `b` alone, and those whose number of failed runs differs."""
     first, second = _treatments(a), _treatments(b)
-    only_a = [one.levels for key, one in first.items() if key not in second]
-    only_b = [one.levels for key, one in second.items() if key not in first]
-    failures = [
-        (one.levels, one.failed, second[key].failed)
-        for key, one in first.items()
-        if key in second and one.failed != second[key].failed
-    ]
-    return only_a, only_b, failures
+    only_a = [levels for key, (levels, _) in first.items() if key not in second]
+    only_b = [levels for key, (levels, _) in second.items() if key not in first]
+    both = [(levels, failed, second[key][1]) for key, (levels, failed) in first.items() if key in second]
+    return only_a, only_b, [one for one in both if one[1] != one[2]]
 
 
-def _treatments(tables: Tables) -> dict[tuple[tuple[str, str], ...], _Runs]:
-    found = {}
+def _treatments(tables: Tables) -> dict[tuple[tuple[str, str], ...], tuple[Levels, int]]:
+    """Return the levels of each treatment, and how many of its runs failed."""
+    found: dict[tuple[tuple[str, str], ...], tuple[Levels, int]] = {}
     for name, factors in tables.factors.items():
         grouped = tables.experiment_runs(name).group_by(list(factors) or "experiment", maintain_order=True)
         for row in grouped.agg(failed=(pl.col("status") != "ok").sum()).iter_rows(named=True):
             levels = {"experiment": name, **{factor: str(row[factor]) for factor in factors}}
-            found[tuple(sorted(levels.items()))] = _Runs(levels, row["failed"])
+            found[tuple(sorted(levels.items()))] = levels, row["failed"]
     return found

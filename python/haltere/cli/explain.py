@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def command(a: str, b: str, what: Comparison, wanted: Wanted) -> None:
     with show.progress("explaining") as advance, stop_on_interrupt() as stop:
         found = explained(a, b, what, metric=wanted.metric, orders=wanted.orders, stop=stop, on_progress=advance)
     if wanted.as_json:
-        print(json.dumps(found.data(), indent=1, allow_nan=False))
+        show.data(found.data())
     else:
         _print(found)
     if wanted.out is not None:
@@ -42,7 +41,7 @@ def command(a: str, b: str, what: Comparison, wanted: Wanted) -> None:
 
 def _tell(written: Iterable[Path]) -> None:
     for path in written:
-        show.err().print(f"wrote {path}", markup=False)
+        show.note(f"wrote {path}")
 
 
 def asked_by(study: str, results: Path | None, workers: int | None, *, as_json: bool) -> None:
@@ -53,12 +52,12 @@ def asked_by(study: str, results: Path | None, workers: int | None, *, as_json: 
         found = asked.explain_all(loaded, folder, How(workers, None, stop, advance))
     if as_json:
         each = [{"claims": one.claims, "explanation": one.explanation.data()} for one in found]
-        print(json.dumps(each, indent=1, allow_nan=False))
+        show.data(each)
         return
     for one in found:
-        show.out().print(escape(f"{', '.join(one.claims)}: {one.explanation.measure.spoken}"), style="bold")
+        show.say(f"{', '.join(one.claims)}: {one.explanation.measure.spoken}", style="bold")
         _print(one.explanation)
-    show.out().print(escape(f"next: haltere report {shown(folder)}"))
+    show.say(f"next: haltere report {shown(folder)}")
 
 
 def over_study(study: Path, a: str, b: str, cells: Cells, wanted: Wanted) -> None:
@@ -76,29 +75,27 @@ def over_study(study: Path, a: str, b: str, cells: Cells, wanted: Wanted) -> Non
             how=How(cells.workers, None, stop, advance),
         )
     if wanted.as_json:
-        print(json.dumps(found.data(), indent=1, allow_nan=False))
+        show.data(found.data())
     else:
         _print_map(found)
     _tell(found.save(wanted.out) if wanted.out is not None else ())
 
 
 def _print_map(found: maps.Map) -> None:
-    console, ratio = show.out(), found.measure.ratio
+    ratio = found.measure.ratio
     times = f"{len(found.cells)} combinations of levels, {found.values.shape[2]} replications, {found.runs} runs"
-    console.print(escape(f"{found.study}, experiment {found.experiment}: {times}"), style="dim")
+    show.say(f"{found.study}, experiment {found.experiment}: {times}", style="dim")
     unit = "factor on" if ratio else f"{found.measure.unit} more of"
     caption = f"{found.a} → {found.b}; {unit} {found.measure.spoken}; * real, corrected for all parts of a column"
-    table = show.table(caption=escape(caption), box=box.SIMPLE_HEAD, show_lines=False)
     columns = [{}, *({name: level} for name, levels in found.factors.items() for level in levels)]
-    for title in ("part", "over all", *(f"{name}\n{level}" for one in columns for name, level in one.items())):
-        table.add_column(title, justify="left" if title == "part" else "right")
+    heads = (f"{name}\n{level}" for one in columns for name, level in one.items())
     pooled = [found.pooled(one) for one in columns]
-    for part in found.ranked:
-        table.add_row(escape(found.parts[part].name), *(_short(column[part], ratio=ratio) for column in pooled))
-    console.print(table)
-    console.print(escape(found.answer), style="bold")
+    rows = [(found.parts[part].name, *(_short(one[part], ratio=ratio) for one in pooled)) for part in found.ranked]
+    table = show.table("part", "over all", *heads, rows=rows, caption=escape(caption), box=box.SIMPLE_HEAD)
+    show.out().print(table)
+    show.say(found.answer, style="bold")
     if found.lost:
-        console.print(f"note: {found.lost} combinations and replications have no value, as runs failed")
+        show.say(f"note: {found.lost} combinations and replications have no value, as runs failed")
 
 
 def _short(effect: Effect, *, ratio: bool) -> str:
@@ -107,38 +104,33 @@ def _short(effect: Effect, *, ratio: bool) -> str:
 
 
 def _print(found: Explanation) -> None:
-    console = show.out()
     times = f"{found.replications} replication{'s' if found.replications > 1 else ''}"
     orders = f"{found.sampled} orders a replication" if found.sampled else "all orders"
-    console.print(escape(f"{found.conditions}; {times}, {found.mixtures} mixtures, {orders}"), style="dim")
-    console.print(_table(found))
-    console.print(escape(found.answer), style="bold")
+    show.say(f"{found.conditions}; {times}, {found.mixtures} mixtures, {orders}", style="dim")
+    show.out().print(_table(found))
+    show.say(found.answer, style="bold")
     if found.rest:
-        console.print(escape(found.rest[:1].upper() + found.rest[1:] + "."))
+        show.say(found.rest[:1].upper() + found.rest[1:] + ".")
     for line in _pairs(found):
-        console.print(escape(line))
+        show.say(line)
     for note in found.notes:
-        console.print(escape(f"note: {note}"))
+        show.say(f"note: {note}")
 
 
 def _table(found: Explanation) -> Table:
     ratio = found.measure.ratio
     title = f"effect on {found.measure.spoken}"
     unit = "factor" if ratio else found.measure.unit
-    table = show.table(caption=f"{found.a} → {found.b}; mean [95 % interval]", box=box.SIMPLE_HEAD, show_lines=False)
-    for name in ("part", "from", "to", f"{title}\n{unit}", "share\n%", "p\ncorrected", ""):
-        table.add_column(name, justify="left" if name in ("part", "from", "to", "") else "right", overflow="fold")
+    rows = []
     for part, effect in found.ranked:
         share = found.share(effect)
-        table.add_row(
-            escape(part.name),
-            escape(part.before),
-            escape(part.after),
-            _cell(found.shown(effect), sign=not ratio),
-            "–" if share is None else f"{round(100 * share)}",
-            _p(effect),
-            _verdict(effect),
-        )
+        said = "–" if share is None else f"{round(100 * share)}"
+        cell = _cell(found.shown(effect), sign=not ratio)
+        rows.append((part.name, part.before, part.after, cell, said, _p(effect), _verdict(effect)))
+    titles = ("part", "from", "to", f"{title}\n{unit}", "share\n%", "p\ncorrected", "")
+    caption = f"{found.a} → {found.b}; mean [95 % interval]"
+    table = show.table(*titles, rows=rows, left=3, caption=caption, box=box.SIMPLE_HEAD)
+    table.columns[-1].justify = "left"
     table.add_section()
     whole = "100" if found.whole.real else "–"
     cell = _cell(found.shown(found.whole), sign=not ratio)

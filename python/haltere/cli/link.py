@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from haltere import core
 from haltere.cli.commands.link import Options
-from haltere.errors import HaltereError, InputError, Place
+from haltere.errors import HaltereError, InputError, Place, refuse_below
 
 DIRECTIONS = ("down", "up")
 SHOWN = ("offered", "delivered", "Mbit/s", "queue full", "lost", "too big", "copies", "queueing\nms")
@@ -45,14 +45,8 @@ def _of(options: Options, field: str, direction: str) -> Any:
 
 
 def spec(options: Options) -> dict[str, Any]:
-    """Return the emulator's specification.
-
-    Raises:
-        InputError: with the option's name.
-    """
-    for option, value in (("--seed", options.seed), ("--replication", options.replication)):
-        if value < 0:
-            raise InputError("is negative", field=option, given=str(value), right="a whole number from 0")
+    """Return the emulator's specification; raise `InputError` with the option's name."""
+    refuse_below(0, seed=options.seed, replication=options.replication)
     try:
         both = core.link_config(table(options))
     except core.ScenarioProblem as problem:
@@ -155,25 +149,18 @@ def _left_to_the_command() -> Iterator[None]:
 def _print(report: Mapping[str, Any]) -> None:
     from haltere.cli import show
 
-    shown = show.table(box=None)
-    shown.add_column("link")
-    for title in SHOWN:
-        shown.add_column(title, justify="right")
     elapsed = max(report["elapsed_s"], 1e-9)
-    for link in report["links"]:
-        shown.add_row(
-            link["direction"],
-            str(link["offered_packets"]),
-            str(link["delivered_packets"]),
+    counts = ("dropped_queue", "dropped_loss", "dropped_mtu", "duplicated_packets")
+    rows = [
+        (
+            *(str(link[name]) for name in ("direction", "offered_packets", "delivered_packets")),
             show.number(8e-6 * link["delivered_bytes"] / elapsed, 3),
-            str(link["dropped_queue"]),
-            str(link["dropped_loss"]),
-            str(link["dropped_mtu"]),
-            str(link["duplicated_packets"]),
+            *(str(link[name]) for name in counts),
             show.number(1e3 * link["mean_queueing_delay_s"], 3),
         )
+        for link in report["links"]
+    ]
     late, named = report["lateness_s"], {"p999": "p99.9", "p50": "median"}
     parts = [f"{named.get(name, name)} {show.number(1e6 * late[name], 3)}" for name in LATENESS]
-    console = show.err()
-    console.print(shown)
-    console.print(f"late (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s", markup=False)
+    show.err().print(show.table("link", *SHOWN, rows=rows, box=None))
+    show.note(f"late (µs): {', '.join(parts)}; CPU {show.number(report['cpu_s'], 2)} s")

@@ -18,11 +18,7 @@ MOVED: dict[tuple[str, ...], str] = {
 
 
 def refuse(words: Sequence[str]) -> None:
-    """Refuse a line that is spelt as in a former version.
-
-    Raises:
-        InputError: with the new spelling.
-    """
+    """Refuse a line that is spelt as in a former version; raise `InputError` with the new spelling."""
     for (first, second), now in MOVED.items():
         if words[:1] != [first]:
             continue

@@ -139,9 +139,10 @@ def option_of(words: Sequence[str]) -> Callable[[str], str | None]:
     from haltere.cli.app import app
 
     command: Any = typer.main.get_command(app)
-    for word in words:
+    options: dict[str, str] = {}
+    for word in ("", *words):
         command = getattr(command, "commands", {}).get(word, command)
-    options = {one.name: max(one.opts, key=len) for one in command.params if one.param_type_name == "option"}
+        options |= {one.name: max(one.opts, key=len) for one in command.params if one.param_type_name == "option"}
 
     def option(name: str) -> str | None:
         own = (_OPTIONS.get(name, name).removesuffix(end) for end in _ENDS)

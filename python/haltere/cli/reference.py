@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from haltere import core
@@ -20,7 +19,7 @@ def algorithms(*, as_json: bool) -> None:
 
     known = {**core.algorithms(), "programs": programs.rows()}
     if as_json:
-        print(json.dumps(known, indent=1))
+        show.data(known)
         return
     console = show.out()
     columns = {
@@ -40,11 +39,10 @@ def algorithms(*, as_json: bool) -> None:
                 console.print(_listing(f"{kind} of {transport['name']}", names, own))
         else:
             console.print(_listing(kind, names, known[kind]))
-    console.print(
+    show.say(
         "a contender is transport[@program]/congestion, then any of +switch (on), -switch (off) and +switch=value; "
         "+as=NAME sets what a bundle means; "
-        "programs run on real Linux, stacks in virtual time",
-        markup=False,
+        "programs run on real Linux, stacks in virtual time"
     )
 
 
@@ -58,22 +56,21 @@ def queues(name: str | None, *, as_json: bool) -> None:
             raise InputError("there is no such queue discipline", field="name", given=as_written(name), right=right)
         known = [known[names.index(name)]]
     if as_json:
-        print(json.dumps(known if name is None else known[0], indent=1))
+        show.data(known if name is None else known[0])
         return
     console = show.out()
     if name is None:
         listed = [{**one, "parameters": [item["name"] for item in one["parameters"]]} for one in known]
         console.print(_listing("queue disciplines", ("name", "summary", "parameters", "reference"), listed))
-        console.print(
+        show.say(
             "a queue is a limit of a drop-tail queue (1000p, 64kB, 1bdp), or a discipline, then any of its parameters: "
-            "NAME:PARAMETER=VALUE,PARAMETER=VALUE; `haltere queues NAME` has their defaults",
-            markup=False,
+            "NAME:PARAMETER=VALUE,PARAMETER=VALUE; `haltere queues NAME` has their defaults"
         )
         return
     (one,) = known
-    console.print(f"{one['name']}: {one['summary']}", markup=False)
+    show.say(f"{one['name']}: {one['summary']}")
     console.print(_listing("parameters", ("name", "default", "example", "summary"), one["parameters"]))
-    console.print(f"source: {one['reference']}", markup=False)
+    show.say(f"source: {one['reference']}")
 
 
 def presets(name: str | None, *, as_json: bool, as_toml: bool) -> None:
@@ -90,19 +87,18 @@ def presets(name: str | None, *, as_json: bool, as_toml: bool) -> None:
         print(_as_file(known[0]), end="")
         return
     if as_json:
-        print(json.dumps(known if name is None else known[0], indent=1))
+        show.data(known if name is None else known[0])
         return
     console = show.out()
     if name is None:
         console.print(_listing("presets", ("name", "also", "of", "summary"), known))
-        console.print(
+        show.say(
             "in a scenario, preset = NAME in a link (or in topology.cell); on the command line, --path NAME; "
-            "`haltere presets NAME` has its numbers with their sources, with --toml as a file to change",
-            markup=False,
+            "`haltere presets NAME` has its numbers with their sources, with --toml as a file to change"
         )
         return
     (one,) = known
-    console.print(f"{one['name']} (a {one['of']}): {one['summary']}", markup=False)
+    show.say(f"{one['name']} (a {one['of']}): {one['summary']}")
     console.print(_listing("settings", ("field", "value", "source"), one["settings"]))
 
 
@@ -128,11 +124,10 @@ def _toml(value: str) -> str:
 
 
 def _listing(title: str, names: tuple[str, ...], items: list[dict[str, Any]]) -> Table:
-    table = show.table(title=title)
-    for name in names:
-        table.add_column(name.replace("_", " "), overflow="fold", no_wrap=name == "name")
-    for item in items:
-        table.add_row(*(escape(_words(item.get(name))) for name in names))
+    rows = [[_words(item.get(name)) for name in names] for item in items]
+    table = show.table(*(name.replace("_", " ") for name in names), rows=rows, left=len(names), title=title)
+    for name, column in zip(names, table.columns, strict=True):
+        column.no_wrap = name == "name"
     return table
 
 
@@ -149,7 +144,7 @@ def schema(of: str) -> None:
     if of == "scenario":
         found = core.scenario_schema()
     elif of == "study":
-        from haltere.study.schema import study_schema
+        from haltere.study.model import study_schema
 
         found = study_schema()
     elif of == "figures":
@@ -167,17 +162,16 @@ def bench(*, as_json: bool) -> None:
     with show.err().status("measuring"):
         cases = core.bench()
     if as_json:
-        print(json.dumps(cases, indent=1))
+        show.data(cases)
         return
     console = show.out()
     memory = [case for case in cases if any(case.get(figure) is not None for figure in _MEMORY)]
     console.print(_figures("speed on this machine", [case for case in cases if case not in memory]))
     if memory:
         console.print(_figures("memory on this machine", memory))
-    console.print(
+    show.say(
         "data packets are those delivered across the bottleneck; CPU time is one thread's, the median of several runs; "
-        "the share of the floor is the median of pairs of runs, the floor's and the case's in turn",
-        markup=False,
+        "the share of the floor is the median of pairs of runs, the floor's and the case's in turn"
     )
 
 
@@ -211,10 +205,5 @@ def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
     for name, heading in _MEMORY.items():
         if any(case.get(name) is not None for case in cases):
             columns[heading] = _getter(name)
-    table = show.table(title=title)
-    table.add_column("case", no_wrap=True)
-    for heading in columns:
-        table.add_column(heading, justify="right")
-    for case in cases:
-        table.add_row(escape(str(case["case"])), *(figure(case) for figure in columns.values()))
-    return table
+    rows = [(str(case["case"]), *(figure(case) for figure in columns.values())) for case in cases]
+    return show.table("case", *columns, rows=rows, title=title)

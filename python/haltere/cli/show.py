@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,12 +44,41 @@ def _console(*, stderr: bool) -> Console:
     return console
 
 
-def table(*, title: str = "", caption: str = "", **look: Any) -> Table:
-    """Return an empty table for standard output; title and caption, with markup, stand to the left."""
+def say(text: str, *, style: str = "") -> None:
+    """Print a text as it is on standard output: without markup, and in one line."""
+    out().print(text, markup=False, soft_wrap=True, style=style)
+
+
+def note(text: str) -> None:
+    """Print a text as it is on standard error."""
+    err().print(text, markup=False, soft_wrap=True)
+
+
+def data(what: object) -> None:
+    """Print JSON for programs."""
+    sys.stdout.write(json.dumps(what, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def table(
+    *titles: str,
+    rows: Iterable[Sequence[str | Text]] = (),
+    left: int = 1,
+    title: str = "",
+    caption: str = "",
+    **look: Any,
+) -> Table:
+    """Return a table for standard output; title and caption, with markup, stand to the left.
+
+    The first `left` columns hold words, the others numbers. Texts in `rows` have no markup.
+    """
     made = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left", **look)
     if not sys.stdout.isatty():
         # Rich wraps these two at the width of the table, however wide the console is.
         made.title, made.caption = _one_line(title, "table.title"), _one_line(caption, "table.caption")
+    for place, name in enumerate(titles):
+        made.add_column(name, justify="left" if place < left else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     return made
 
 
@@ -104,7 +134,7 @@ def _lines(what: str, unit: str) -> Callable[[int, int], None]:
         last = now
         done = finished - before
         left = f", about {duration((everything - finished) * (now - started) / done)} left" if done else ""
-        err().print(f"{what}: {finished} of {everything} {unit}{left}", markup=False)
+        note(f"{what}: {finished} of {everything} {unit}{left}")
 
     return on_progress
 

@@ -1,4 +1,4 @@
-"""`haltere trace` and `haltere shadow`: record one run in detail."""
+"""`haltere trace` and `shadow`: record one run in detail; `haltere first-difference`: where two runs part."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
 from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.packets import Difference, Packet, between, first_difference
 from haltere.adhoc.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.cli import exits, show
 from haltere.cli.commands.trace import Chosen, Files
-from haltere.cli.first_difference import refuse_negative
 from haltere.documents import shown
+from haltere.errors import InputError, refuse_below
 from haltere.fidelity import named
+from haltere.metrics import quantities
 from haltere.results import load
 from haltere.scenario import Scenario
 from haltere.study import Run
 from haltere.study.origin import run_of
 
 
-def command(
-    what: list[str],
-    conditions: Conditions,
-    chosen: Chosen,
-    files: Files,
-    controls: Sequence[str],
-    *,
-    as_json: bool,
+def record(
+    what: list[str], conditions: Conditions, chosen: Chosen, files: Files, controls: Sequence[str], *, as_json: bool
 ) -> None:
     """Trace a scenario file, contenders on one link, or a run of some results; write the series and their figure.
 
@@ -41,7 +41,7 @@ def command(
         as_json: whether the answer is for programs.
     """
     seed, replication = chosen.seed, chosen.replication
-    refuse_negative(seed, replication)
+    refuse_below(0, seed=seed, replication=replication)
     named(conditions.fidelity)
     run = None if chosen.run is None else run_of(load(what[0]), chosen.run)
     if run is not None:
@@ -63,41 +63,35 @@ def command(
     data = traced.flent(folder / folder.name, title=folder.name) if files.flent else None
     if as_json:
         shadows = traced.data.get("shadows", [])
-        print(json.dumps({"folder": str(folder), "result": traced.result.data, "shadows": shadows}))
+        show.data({"folder": str(folder), "result": traced.result.data, "shadows": shadows})
     else:
-        _tell(traced, folder, drawn=drawn)
+        _tell_trace(traced, folder, drawn=drawn)
         if data is not None:
-            show.out().print(f"flent file {shown(data)}", markup=False)
+            show.say(f"flent file {shown(data)}")
         _tell_files(wanted)
     flows = traced.result.flows
     failed = flows.filter(flows["error"].is_not_null()).height
     exits.end(failed or (traced.result.status != "ok") * max(1, flows.height), flows.height)
 
 
-def _tell(traced: Trace, folder: Path, *, drawn: bool) -> None:
-    console = show.out()
+def _tell_trace(traced: Trace, folder: Path, *, drawn: bool) -> None:
     for flow in traced.result.flows.iter_rows(named=True):
         again = flow["retransmitted_packets"]
         counted = "retransmissions unknown" if again is None else f"{again} retransmissions"
-        console.print(f"flow {flow['flow']} {flow['contender']}: {_said(flow)}, {counted}", markup=False)
+        show.say(f"flow {flow['flow']} {flow['contender']}: {_said(flow)}, {counted}")
     for shadow in traced.shadows:
-        console.print(
-            shadow.sentence(traced.result.flows["contender"][shadow.flow]),
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        show.say(shadow.sentence(traced.result.flows["contender"][shadow.flow]))
     what_is_there = "figure and tables" if drawn else "tables, but nothing to draw,"
-    console.print(f"{traced.series.height} samples, {what_is_there} in {shown(folder)}", markup=False)
+    show.say(f"{traced.series.height} samples, {what_is_there} in {shown(folder)}")
     if traced.result.status != "ok" and traced.result.error:
-        show.err().print(f"the run failed: {traced.result.error}", markup=False)
+        show.note(f"the run failed: {traced.result.error}")
 
 
 def _tell_files(wanted: Mapping[str, Path | None]) -> None:
     for kind, place in wanted.items():
         if place is not None:
             count = len([one for one in place.iterdir() if one.suffix in (".sqlog", ".pcapng")])
-            show.out().print(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(place)}", markup=False)
+            show.say(f"{count} {kind} file{'s' if count > 1 else ''} in {shown(place)}")
 
 
 def _said(flow: dict[str, Any]) -> str:
@@ -167,3 +161,114 @@ def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replicati
     except ValueError:  # a run that failed at once has no series that the figure shows
         return False
     return True
+
+
+_STATE = (
+    ("window, B", "cwnd"),
+    ("slow-start threshold, B", "ssthresh"),
+    ("bytes in flight, B", "bytes_in_flight"),
+    ("smoothed RTT, ms", "srtt_s"),
+    ("state", "state"),
+    ("known at, ms", "as_of_s"),
+)
+
+
+def compare_packets(
+    contenders: list[str],
+    conditions: Conditions,
+    against: str | None,
+    tolerance: str,
+    run: tuple[int, int],
+    *,
+    as_json: bool,
+) -> None:
+    """Compare model and kernel, or one contender of the model with another; print the comparison of each flow.
+
+    Args:
+        contenders: what shares the link.
+        conditions: of the link.
+        against: the other contender, if it is not the kernel.
+        tolerance: how far apart the times of a packet may be.
+        run: seed and replication.
+        as_json: whether the answer is for programs.
+    """
+    seed, replication = run
+    refuse_below(0, seed=seed, replication=replication)
+    near = _tolerance_s(tolerance)
+    if against is not None and len(contenders) != 1:
+        right = "one contender, such as haltere first-difference tcp/cubic --against tcp/cubic-hystart"
+        raise InputError("compares one contender with another", field="--against", given=against, right=right)
+    with show.err().status("running"):
+        if against is None:
+            found = first_difference(contenders, conditions, seed=seed, replication=replication, tolerance_s=near)
+        else:
+            both = (conditions.scenario(contenders), conditions.scenario([against]))
+            found = between(*both, seed=seed, replication=replication, tolerance_s=near)
+    if as_json:
+        show.data([one.json() for one in found])
+    else:
+        _tell_differences(found)
+
+
+def _tolerance_s(text: str) -> float:
+    """Read a tolerance such as `1ms`."""
+    value = quantities.value(text)
+    if value is None or value < 0 or quantities.dimension(text) != "time":
+        raise InputError("is not a time", field="--tolerance", given=text, right="such as 1ms or 50us")
+    return value
+
+
+def _tell_differences(found: Sequence[Difference]) -> None:
+    console = show.out()
+    for one in found:
+        if len(found) > 1:
+            show.say(f"flow {one.flow}")
+        if not one.agrees:
+            console.print(_packets(one))
+            console.print(_states(one))
+        show.say(f"{one.sentence}.")
+        if not one.agrees:
+            compared = f"{one.compared} packets before it agree; times may differ by {1e3 * one.tolerance_s:g} ms."
+            show.say(compared)
+
+
+def _packets(found: Difference) -> Table:
+    first, second = found.names
+    titles = ("", *(f"{escape(name)}, ms" for name in (first, second)), "", escape(first), escape(second))
+    caption = "at the sender; ms since the SYN arrived; → sent, ← received"
+    table = show.table(*titles, left=6, caption=caption, box=box.SIMPLE_HEAD)
+    for column in table.columns[1:3]:
+        column.justify = "right"
+    for place, pair in enumerate(found.near):
+        a, b = pair.first, pair.second
+        marked = place == found.place
+        times = ["–" if packet is None else f"{1e3 * packet.t_s:.3f}" for packet in (a, b)]
+        same = a is not None and b is not None and a.fields == b.fields
+        texts = ["–" if a is None else str(a), "the same" if same else "–" if b is None else str(b)]
+        way = "→" if pair.known.way == "sent" else "←"
+        cells = [">" if marked else "", *times, way, *(escape(text) for text in texts)]
+        table.add_row(*cells, style="bold" if marked else None)
+    return table
+
+
+def _states(found: Difference) -> Table:
+    """The state of both senders at the packet before the one that differs, and at that one."""
+    before = found.near[found.place - 1] if found.place else None
+    known = [*((None, None) if before is None else (before.first, before.second))]
+    known += [found.near[found.place].first, found.near[found.place].second]
+    rows = [
+        (label, *(_value(packet, name) for packet in known))
+        for label, name in _STATE
+        if any(packet is not None and getattr(packet.state, name) is not None for packet in known)
+    ]
+    heads = (f"{escape(name)}, {moment}" for moment in ("before", "at the packet") for name in found.names)
+    return show.table("", *heads, rows=rows, caption="the senders' state", box=box.SIMPLE_HEAD)
+
+
+def _value(packet: Packet | None, name: str) -> str:
+    value = None if packet is None else getattr(packet.state, name)
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value.replace("_", " ")
+    return f"{1e3 * value:.3f}" if name.endswith("_s") else f"{value:,.0f}".replace(",", " ")

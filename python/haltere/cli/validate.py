@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from haltere.adhoc.conditions import Comparison
@@ -25,22 +24,11 @@ _WORDS = {
 }
 
 
-def command(
-    contenders: list[str],
-    what: Comparison,
-    *,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def command(contenders: list[str], what: Comparison, *, out: Path | None, as_json: bool) -> None:
     """Run both and print; write the figure."""
     with show.progress("validating") as advance:
         found = validate(
-            contenders,
-            what,
-            replications=what.replications,
-            seed=what.seed,
-            workers=what.workers,
-            on_progress=advance,
+            contenders, what, replications=what.replications, seed=what.seed, workers=what.workers, on_progress=advance
         )
     folder = out or Path("traces") / ("validate-" + "-".join(c.replace("/", "-") for c in contenders))
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,29 +38,24 @@ def command(
         trace_figure(found.trace, folder / f"validate.{kind}")
     (folder / "validate.json").write_text(json.dumps(_data(found), indent=1) + "\n")
     if as_json:
-        print(json.dumps(_data(found), indent=1))
+        show.data(_data(found))
         return
     console = show.out()
     console.print(_table(found))
-    console.print(escape(_verdict(found)))
-    console.print(escape(f"figure of the first replication: {shown(folder / 'validate.svg')}"))
+    show.say(_verdict(found))
+    show.say(f"figure of the first replication: {shown(folder / 'validate.svg')}")
 
 
 def _table(found: Validation) -> Table:
     kernel = f"Linux {found.kernel['version']}"
-    table = show.table(caption="median [95 % interval]", box=box.SIMPLE_HEAD)
-    table.add_column("flow")
-    table.add_column("quantity")
-    for title in ("model", kernel, "difference, %"):
-        table.add_column(title, justify="right")
+    rows = []
     for quantity in found.quantities:
         words, scale = _WORDS[quantity.name]
         name = found.contenders[quantity.flow] if quantity.flow >= 0 else "the link"
-        cells = [
-            show.interval(value, scale) if value is not None else "–" for value in (quantity.model, quantity.kernel)
-        ]
-        table.add_row(escape(name), words, *cells, _difference(quantity))
-    return table
+        both = (show.interval(one, scale) if one is not None else "–" for one in (quantity.model, quantity.kernel))
+        rows.append((name, words, *both, _difference(quantity)))
+    titles = ("flow", "quantity", "model", kernel, "difference, %")
+    return show.table(*titles, rows=rows, left=2, caption="median [95 % interval]", box=box.SIMPLE_HEAD)
 
 
 def _difference(quantity: Quantity) -> str:

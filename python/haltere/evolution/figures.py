@@ -201,8 +201,7 @@ def _delays(spec: Cdf, found: Evolution) -> list[Figure]:
     for period, colour in zip(found.periods, COLOURS, strict=True):
         delays = period.tallies.delays()
         if delays.total == 0:
-            message = f"{period.name} has no delays"
-            raise MissingDataError(message)
+            raise MissingDataError(f"{period.name} has no delays")
         values, shares = delays.cdf()
         points = list(zip((scale * values).tolist(), shares.tolist(), strict=True))
         marks = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haltere.adhoc.conditions import Comparison, Conditions
-from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, as_written
+from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, refuse_below
 from haltere.executor import Executor
 from haltere.explanation.answer import Explanation, Interaction, strongest
 from haltere.explanation.attribution import Effect, attributed, effects, interacting, sampled
@@ -78,11 +78,7 @@ def explained(
     """
     if what.share:
         raise ArgumentError("cannot be explained", field="share", right="contenders that run one after the other")
-    if what.replications < 1:
-        given = as_written(what.replications)
-        raise ArgumentError("is not a number of replications", field="replications", given=given, right="from 1")
-    if orders < 1:
-        raise ArgumentError("is not a number of orders", field="orders", given=as_written(orders), right="from 1")
+    refuse_below(1, replications=what.replications, orders=orders)
     measure = measure_named(metric)
     space = Space.between(a, b, what.fidelity, what.app)
     runs = Runs(space, Alone(what), measure, what.seed)
@@ -121,7 +117,8 @@ def _by_all(runs: Runs, everything: list[int], what: Comparison, how: How) -> Ex
     worths = np.log(worths) if runs.measure.ratio else worths
     found = attributed(orders, worths)
     pairs = strongest(interacting(orders, worths), space.names)
-    return _answer(runs, found, used, len(orders.masks), pairs, _notes(runs, failed, lost), None, described(what))
+    notes = _notes(runs, failed, lost)
+    return _answer(runs, found, used, len(orders.masks), described(what), pairs=pairs, notes=notes)
 
 
 def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanation:
@@ -144,9 +141,8 @@ def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanatio
     if not all(kept):
         raise _stuck(runs, runs.failures)
     found = sampled(parts, kept, worth)
-    return _answer(
-        runs, found, used, len({cell[0] for cell in cells}), (), _notes(runs, failed, lost), count, described(what)
-    )
+    notes, mixtures = _notes(runs, failed, lost), len({cell[0] for cell in cells})
+    return _answer(runs, found, used, mixtures, described(what), orders=count, notes=notes)
 
 
 def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[list[tuple[int, ...]]]:
@@ -176,14 +172,12 @@ def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[lis
 def _complete(runs: Runs, replications: int, how: How) -> tuple[list[int], list[int]]:
     """Return the replications in which both contenders ran, and those in which one of them failed."""
     if how.stop is not None and how.stop.is_set():
-        message = f"stopped after {len(runs.values)} runs: an explanation needs all of them"
-        raise Interrupted(message)
+        raise Interrupted(f"stopped after {len(runs.values)} runs: an explanation needs all of them")
     whole = (0, (1 << len(runs.space.parts)) - 1)
     used = [r for r in range(replications) if all(runs.values[mask, r] is not None for mask in whole)]
     if not used:
         reason = next(runs.failures[mask] for mask in whole if mask in runs.failures)
-        message = f"there is nothing to explain: in no replication did both contenders finish ({reason})"
-        raise HaltereError(message)
+        raise HaltereError(f"there is nothing to explain: in no replication did both contenders finish ({reason})")
     return used, [r for r in range(replications) if r not in used]
 
 
@@ -192,10 +186,11 @@ def _answer(
     found: list[Effect],
     used: list[int],
     mixtures: int,
-    pairs: tuple[Interaction, ...],
-    notes: tuple[str, ...],
-    orders: int | None,
     conditions: str,
+    *,
+    notes: tuple[str, ...],
+    pairs: tuple[Interaction, ...] = (),
+    orders: int | None = None,
 ) -> Explanation:
     space = runs.space
     ends = np.array(
@@ -252,8 +247,7 @@ def _mixtures(count: int) -> str:
 
 def _stuck(runs: Runs, reasons: dict[int, str]) -> HaltereError:
     mask, why = next(iter(reasons.items()))
-    message = (
+    return HaltereError(
         f"no order of switching leads from {runs.space.a.text} to {runs.space.b.text}: among the mixtures in the way "
         f"is {runs.space.text(mask)} ({why})"
     )
-    return HaltereError(message)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.comparison import bottleneck_entry, whole_of
-from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, as_written
+from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, refuse_below
 from haltere.explanation.answer import factor_of, factor_text
 from haltere.explanation.attribution import Effect, effects
 from haltere.explanation.explaining import drawn
@@ -170,7 +170,7 @@ class Map:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the heat maps (SVG, PDF), a page (HTML) and the numbers (JSON) into a folder; the paths written."""
-        from haltere.explanation.map_page import write  # noqa: PLC0415 (drawing is slow to load)
+        from haltere.explanation.page import write_map as write  # noqa: PLC0415 (drawing is slow to load)
 
         return write(self, Path(folder))
 
@@ -217,9 +217,7 @@ def explain_study(
         InputError: if something given cannot be run.
         HaltereError: if no order of the parts could be run at some combination.
     """
-    for name, value in (("replications", replications), ("orders", orders)):
-        if value < 1:
-            raise ArgumentError("is too small", field=name, given=as_written(value), right="a whole number from 1")
+    refuse_below(1, replications=replications, orders=orders)
     how, measure = how or How(), measure_named(metric)
     loaded = Study.load(study)
     chosen, treatments = _suited(loaded, experiment)
@@ -290,8 +288,7 @@ def _run(places: Sequence[Runs], cells: Sequence[tuple[int, tuple[int, int]]], f
         if how.on_progress:
             how.on_progress(done, len(cells))
     if done < len(cells):
-        message = f"stopped after {done} of {len(cells)} runs: a map needs all of them"
-        raise Interrupted(message)
+        raise Interrupted(f"stopped after {done} of {len(cells)} runs: a map needs all of them")
 
 
 def _values(places: Sequence[Runs], order_lists: Sequence[Any], replications: int) -> NDArray[np.float64]:

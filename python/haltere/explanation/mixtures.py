@@ -43,11 +43,7 @@ class Point:
     @classmethod
     @cache
     def read(cls, text: str, fidelity: Fidelity) -> Point:
-        """Return what a contender runs with.
-
-        Raises:
-            ScenarioProblem: if it cannot run at this fidelity.
-        """
+        """Return what a contender runs with; raise `ScenarioProblem` if it cannot run at this fidelity."""
         found = core.effective(text, fidelity)
         settings: list[dict[str, Any]] = found["settings"]
         values = {one["name"]: equals.plain(found["transport"], one, settings) for one in settings}

@@ -33,11 +33,7 @@ MEASURES = {
 
 
 def measure_named(name: str) -> Metric:
-    """Return a metric.
-
-    Raises:
-        InputError: if there is none of this name.
-    """
+    """Return a metric; raise `InputError` if there is none of this name."""
     if name not in MEASURES:
         raise ArgumentError("is not a metric", field="metric", given=as_written(name), right=", ".join(MEASURES))
     return MEASURES[name]

@@ -66,11 +66,7 @@ class Between:
         return cls(before, after, fidelity, merged(found), leaves)
 
     def scenario(self, switched: set[str]) -> core.Scenario:
-        """Return the scenario that has the second one's value of these parts.
-
-        Raises:
-            InputError: if it cannot run.
-        """
+        """Return the scenario that has the second one's value of these parts; raise `InputError` if it cannot run."""
         made = copy.deepcopy(self.before)
         for leaf in self._leaves:
             _put(made, leaf.steps, _value(leaf, switched))

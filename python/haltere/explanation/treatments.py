@@ -242,8 +242,7 @@ class _Explaining:
             if self.how.on_progress:
                 self.how.on_progress(done, len(runs))
         if done < len(runs):
-            message = f"stopped after {done} of {len(runs)} runs: an explanation needs all of them"
-            raise Interrupted(message)
+            raise Interrupted(f"stopped after {done} of {len(runs)} runs: an explanation needs all of them")
 
     def _metric(self, runs: Sequence[Run], finished: Mapping[str, str]) -> dict[str, float | None]:
         """Return the metric of some runs by their ids; None where a run failed or has none, or 0 under a logarithm."""

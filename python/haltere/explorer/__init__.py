@@ -19,6 +19,7 @@ from typing import Any
 from haltere.documents import shown
 from haltere.errors import InputError, Place
 from haltere.explorer.columns import gather
+from haltere.figures import pages
 from haltere.results import Results, load, read_manifest
 
 __all__ = ["PAGE", "index", "write"]
@@ -68,33 +69,15 @@ def index(folders: Sequence[Path], out: Path) -> Path:
     Raises:
         haltere.errors.InputError: if a folder holds no results.
     """
-    rows = []
-    for folder in folders:
-        results = load(folder)
-        rows.append(_row(results, folder, out.parent))
-    head = "<tr><th>study</th><th>runs</th><th>failed</th><th>finished</th><th>pages</th></tr>"
-    body = (
-        "<main><h1>Results</h1><div class='scroll'><table class='index'><thead>"
-        f"{head}</thead><tbody>{''.join(rows)}</tbody></table></div></main>"
-    )
-    text = (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        "<meta name='color-scheme' content='light dark'>"
-        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Results</title><style>{_asset('page.css')}</style></head><body>{body}</body></html>\n"
-    )
+    rows = [_row(load(folder).manifest, folder, out.parent) for folder in folders]
+    text = pages.page("index.html.j2", rows=rows, css=_asset("page.css"))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
     return out
 
 
 def results_below(folder: Path) -> list[Path]:
-    """Return the folder if it holds results, else those folders in it that do.
-
-    Raises:
-        haltere.errors.InputError: if there are none.
-    """
+    """Return the folder if it holds results, else those folders in it that do; raise `InputError` if there are none."""
     if read_manifest(folder) is not None or (folder / "parts").is_dir():
         return [folder]
     found = [one for one in sorted(folder.glob("*")) if one.is_dir() and read_manifest(one) is not None]
@@ -107,20 +90,13 @@ def results_below(folder: Path) -> list[Path]:
     return found
 
 
-def _row(results: Results, folder: Path, base: Path) -> str:
-    manifest: dict[str, Any] = results.manifest
-    study, counts = manifest["study"], manifest["counts"]
+def _row(manifest: dict[str, Any], folder: Path, base: Path) -> dict[str, Any]:
     links = [
-        f"<a href='{escape(_relative(folder / name, base), quote=True)}'>{words}</a>"
+        (_relative(folder / name, base), words)
         for name, words in ((PAGE, "explore"), ("report.html", "report"))
         if (folder / name).exists()
     ]
-    question = f"<br><span class='quiet'>{escape(str(study.get('question') or ''))}</span>"
-    return (
-        f"<tr><th scope='row'>{escape(str(study.get('title') or study['name']))}{question}</th>"
-        f"<td>{counts['runs']}</td><td>{counts['failed']}</td><td>{escape(str(manifest['finished']))}</td>"
-        f"<td>{' · '.join(links)}</td></tr>"
-    )
+    return {**{name: manifest[name] for name in ("study", "counts", "finished")}, "links": links}
 
 
 def _relative(file: Path, base: Path) -> str:

@@ -46,22 +46,14 @@ else:
 
 
 def named(name: str) -> Venue:
-    """Return the fidelity of a name.
-
-    Raises:
-        InputError: if there is none.
-    """
+    """Return the fidelity of a name; raise `InputError` if there is none."""
     if name not in _VENUES:
         raise ArgumentError("is not a fidelity", field="fidelity", given=as_written(name), right=", ".join(NAMES))
     return _VENUES[name]
 
 
 def of(name: str) -> Description:
-    """Return the description of a fidelity.
-
-    Raises:
-        InputError: if there is none of the name.
-    """
+    """Return the description of a fidelity; raise `InputError` if there is none of the name."""
     return named(name).description
 
 

@@ -12,14 +12,12 @@ from haltere.documents import Document, follow, join, steps
 from haltere.errors import InputError, as_written, in_words, nearest
 from haltere.figures.bars import Bars
 from haltere.figures.boxes import Boxes
-from haltere.figures.cdfs import Cdfs
 from haltere.figures.choices import Choices
 from haltere.figures.heatmaps import Heatmaps
-from haltere.figures.lines import Lines
+from haltere.figures.lines import Cdfs, Lines, Scatters
 from haltere.figures.overviews import Overview
 from haltere.figures.points import Points
 from haltere.figures.ratios import Ratios
-from haltere.figures.scatters import Scatters
 from haltere.figures.spec import FigureList, Kind
 from haltere.figures.timeline import Timeline
 from haltere.figures.violins import Violins
@@ -42,8 +40,7 @@ def register(kind: type[Kind]) -> type[Kind]:
     own = kind.description
     for one in KINDS:
         if own.list == one.description.list or own.function == one.description.function:
-            message = f"{one.__name__} has this name already: {own.list}, {own.function}"
-            raise ValueError(message)
+            raise ValueError(f"{one.__name__} has this name already: {own.list}, {own.function}")
     KINDS.append(kind)
     return kind
 

@@ -20,15 +20,13 @@ from haltere.metrics.tables import Tables
 
 def _known_metric(name: str) -> str:
     if name not in METRICS:
-        message = f"there is no such metric|one of {', '.join(METRICS)}"
-        raise ValueError(message)
+        raise ValueError(f"there is no such metric|one of {', '.join(METRICS)}")
     return name
 
 
 def _a_time(text: str) -> str:
     if quantities.dimension(text) != "time":
-        message = "is no time|a number with a unit, such as 60s"
-        raise ValueError(message)
+        raise ValueError("is no time|a number with a unit, such as 60s")
     return text
 
 
@@ -122,8 +120,7 @@ def _an_expression(text: str) -> str:
     try:
         pl.sql_expr(text)
     except pl.exceptions.PolarsError as error:
-        message = f"is no expression: {error}|such as goodput / throughput"
-        raise ValueError(message) from None
+        raise ValueError(f"is no expression: {error}|such as goodput / throughput") from None
     return text
 
 
@@ -152,8 +149,7 @@ def _a_font(family: str) -> str:
     from haltere.figures import style  # noqa: PLC0415 (drawing is slow to load)
 
     if family and not style.has_font(family):
-        message = "this machine has no font of this family|one that is installed, such as DejaVu Sans, or serif"
-        raise ValueError(message)
+        raise ValueError("this machine has no font of this family|one that is installed, such as DejaVu Sans, or serif")
     return family
 
 

@@ -95,8 +95,7 @@ class Timeline(Kind):
                 if (self.flow, name) in series
             ]
             if not members:
-                message = f"the runs record no {name} of {self.flow}"
-                raise NotInResultsError(message)
+                raise NotInResultsError(f"the runs record no {name} of {self.flow}")
             panels.append(self._panel(name, members))
         return panels
 
@@ -112,8 +111,7 @@ class Timeline(Kind):
         if stages:
             panels.append(self._plot("packets", stages))
         if not panels:
-            message = f"the run records neither {self.probe} nor the stages of {self.link}"
-            raise NotInResultsError(message)
+            raise NotInResultsError(f"the run records neither {self.probe} nor the stages of {self.link}")
         return panels
 
     def _shown(self, name: str, series: Sequence[Mapping[str, Any]]) -> Panel:
@@ -121,8 +119,7 @@ class Timeline(Kind):
         members = [one for one in series if one["name"] == name and len(one["t_s"])]
         if not members:
             there = ", ".join(sorted({str(one["name"]) for one in series}))
-            message = f"the run records no series {name}; it has {there}"
-            raise NotInResultsError(message)
+            raise NotInResultsError(f"the run records no series {name}; it has {there}")
         several = len(members) > 1
         named = [(str(one["who"]) if several else "", _LOOKS[at % len(_LOOKS)], one) for at, one in enumerate(members)]
         return self._panel(name, named)
@@ -171,8 +168,7 @@ def _run(study: Study, experiment: str, where: Mapping[str, str], replication: i
             if same and run.replication == replication and of(run.fidelity).modelled:
                 return run
     sought = ", ".join(f"{factor} {level}" for factor, level in where.items())
-    message = f"no run of experiment {experiment} in the model at {sought}"
-    raise NotInResultsError(message)
+    raise NotInResultsError(f"no run of experiment {experiment} in the model at {sought}")
 
 
 def _points(series: Mapping[str, Any], end: float, scale: float) -> Sequence[Point]:

@@ -102,8 +102,7 @@ def figure_of(trace: Mapping[str, Any]) -> Figure:
     asked = shadows.asked(everything)
     panels = [panel for panel in _PANELS if any(one["name"] in _names(panel) for one in series)]
     if not panels:
-        message = "the trace holds no series: nothing to draw"
-        raise ValueError(message)
+        raise ValueError("the trace holds no series: nothing to draw")
     flows = trace.get("result", {}).get("flows", ())
     colours = _colours(flows)
     schedule = _schedule(trace)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from haltere.results import columns
-from haltere.stats.standing import ALIKE
+from haltere.stats.ranking import ALIKE
 
 EVERY = "all"
 """The flow of a metric over flows of different labels."""

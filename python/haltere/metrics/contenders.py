@@ -15,8 +15,12 @@ import itertools
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from haltere.metrics.vision import distance
+import numpy as np
+from matplotlib.colors import to_rgb
+
+from haltere import core
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,12 @@ _FAMILIES = {
 }
 _OTHERS = _Family("", "\\\\\\\\", "v", (("#CC79A7", "#E29CC3"), ("#7B4B94", "#B98AD0"), ("#666666", "#A0A0A0")))
 
-# A congestion control by itself, for comparisons of two of them regardless of the transport.
-_ALGORITHMS = {
-    "cubic": Look("CUBIC", "#882255", "#DB85B4", "", "o", "-"),
-    "bbr": Look("BBR", "#117A65", "#4FC3A8", "....", "s", "--"),
-    "newreno": Look("NewReno", "#666633", "#B5B573", "xxxx", "^", ":"),
-}
+# A congestion control by itself, by its shade, for comparisons of two of them regardless of the transport.
+_ALONE = (
+    ("#882255", "#DB85B4", "", "o", "-"),
+    ("#117A65", "#4FC3A8", "....", "s", "--"),
+    ("#666633", "#B5B573", "xxxx", "^", ":"),
+)
 
 # The levels of any other factor, by their order: apart to the colour-blind, and each with a hatch, a mark and a line of
 # its own. Beyond them colours come again with another hatch.
@@ -77,37 +81,6 @@ def _level(number: int) -> Look:
     return Look(f"level {number}", light, dark, hatch, marker, _STROKES[number % len(_STROKES)])
 
 
-_CONGESTION = {
-    "balia": "BALIA",
-    "bbr": "BBR",
-    "bbr3": "BBRv3",
-    "bic": "BIC",
-    "copa": "Copa",
-    "cdg": "CDG",
-    "cubic": "CUBIC",
-    "dctcp": "DCTCP",
-    "highspeed": "HighSpeed",
-    "htcp": "H-TCP",
-    "hybla": "Hybla",
-    "illinois": "Illinois",
-    "ledbat": "LEDBAT",
-    "ledbatpp": "LEDBAT++",
-    "lia": "LIA",
-    "lp": "LP",
-    "newreno": "NewReno",
-    "nv": "NV",
-    "olia": "OLIA",
-    "prague": "Prague",
-    "reno": "Reno",
-    "scalable": "Scalable",
-    "tahoe": "Tahoe",
-    "vegas": "Vegas",
-    "veno": "Veno",
-    "westwood": "Westwood+",
-    "wvegas": "wVegas",
-    "yeah": "YeAH",
-}
-_SHADE = {"cubic": 0, "bbr": 1, "newreno": 2, "reno": 2}
 _LINES = ("-", "--", ":")
 
 
@@ -141,7 +114,7 @@ def congestion_name(congestion: str) -> str:
 
 def _one_congestion_name(congestion: str) -> str:
     algorithm, _, variant = congestion.partition("-")
-    name = _CONGESTION.get(algorithm, algorithm)
+    name = core.congestion(algorithm).get("label", algorithm)
     return f"{name}-{variant}" if variant else name
 
 
@@ -150,8 +123,8 @@ def look(contender: str) -> Look:
 
     Unknown ones get a colour that depends on their name alone.
     """
-    if contender in _ALGORITHMS:
-        return _ALGORITHMS[contender]
+    if (alone := core.congestion(contender).get("shade")) is not None:
+        return Look(congestion_name(contender), *_ALONE[alone])
     if contender.startswith("level "):
         return _level(int(contender.removeprefix("level ")))
     transport, congestion, switches = _parts(contender)
@@ -159,10 +132,8 @@ def look(contender: str) -> Look:
     algorithm, _, variant = congestion.partition("-")
     family = _FAMILIES.get(base, _OTHERS)
     plain = base in _FAMILIES and not (implementation or variant or switches)
-    if plain and (algorithm in _SHADE or not algorithm):
-        shade = _SHADE.get(algorithm, 0)
-    else:
-        shade = zlib.crc32(contender.encode()) % len(family.shades)
+    own = core.congestion(algorithm).get("shade") if algorithm else 0
+    shade = zlib.crc32(contender.encode()) % len(family.shades) if not plain or own is None else own
     light, dark = family.shades[shade]
     return Look(display_name(contender), light, dark, family.hatch, family.marker, _LINES[shade])
 
@@ -194,4 +165,53 @@ def _apart(one: Look, other: Look) -> bool:
 def is_contender(name: str) -> bool:
     """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
     base = _parts(name)[0].partition("@")[0]
-    return "/" in name or base in _FAMILIES or name.partition("-")[0] in _CONGESTION
+    return "/" in name or base in _FAMILIES or bool(core.congestion(name.partition("-")[0]))
+
+
+# Linear RGB as seen without one kind of cones (G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, "A Physiologically-
+# based Model for Simulation of Color Vision Deficiency", IEEE TVCG 15(6), 2009, severity 1).
+_KINDS = {
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+# Linear RGB to OKLab (B. Ottosson, "A perceptual color space for image processing", 2020).
+_LMS = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+_LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+@cache
+def distance(one: str, other: str, kind: str | None = None) -> float:
+    """Return the distance of two colours in OKLab; without a kind of vision, the least over all of them.
+
+    Black and white are 1 apart; below about 0.1 two areas are hard to match with a legend.
+    """
+    kinds = [kind] if kind else list(_KINDS)
+    return min(float(np.linalg.norm(_lab(one, name) - _lab(other, name))) for name in kinds)
+
+
+def _lab(colour: str, kind: str) -> np.ndarray:
+    encoded = np.array(to_rgb(colour))
+    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(_KINDS[kind] @ linear, 0.0, 1.0)
+    found: np.ndarray = _LAB @ np.cbrt(_LMS @ seen)
+    return found

@@ -20,7 +20,7 @@ from haltere.metrics import EVERY, METRICS, Metric, quantities
 from haltere.metrics.levels import Known
 from haltere.stats import Interval, mean
 from haltere.stats.intervals import OF_LOGARITHMS
-from haltere.stats.standing import ratio_margins, side
+from haltere.stats.ranking import ratio_margins, side
 
 if TYPE_CHECKING:
     from haltere.results import Results
@@ -255,7 +255,7 @@ def margins(metric: Metric) -> tuple[float, float]:
 
 
 def standing(found: Interval | None, metric: Metric) -> Standing:
-    """Who is ahead, by the interval of a comparison and the rule of `haltere.stats.standing`."""
+    """Who is ahead, by the interval of a comparison and the rule of `haltere.stats.ranking`."""
     stands = side(found, *margins(metric), 1.0 if metric.comparison == "ratio" else 0.0)
     if stands in ("alike", "unclear"):
         return "alike" if stands == "alike" else "unclear"

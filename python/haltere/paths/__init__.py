@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from haltere.paths.files import STDIN, check, count, stored_bytes, texts
-from haltere.paths.ingest import describe, generate, ingest
+from haltere.paths.ingest import STDIN, check, count, describe, generate, ingest, stored_bytes, texts
 
 __all__ = ["STDIN", "check", "count", "describe", "generate", "ingest", "stored_bytes", "texts"]

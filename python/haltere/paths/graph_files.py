@@ -34,8 +34,7 @@ _EDGE = "a link a line: two nodes and perhaps a weight, such as `192.0.2.1 198.5
 _LINK = "the .links file of CAIDA's ITDK, such as `link L1:  N1:192.0.2.1 N2:192.0.2.2 N3`"
 _MOST_OF_A_LINK = 1000
 _BY_NETWORKX = {".graphml": "read_graphml", ".gml": "read_gml", ".net": "read_pajek", ".pajek": "read_pajek"}
-ENDINGS = tuple(_BY_NETWORKX)
-"""Endings of files that networkx reads; other files are known by their content."""
+"""By the endings of files that networkx reads; other files are known by their content."""
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError, refuse_below
 from haltere.paths.copies import left_out
 from haltere.paths.engine import Engine, Here, batches
 
@@ -180,8 +180,7 @@ class Lake:
             columns: which columns; all if not given.
             engine: where files are read; this machine if not given.
         """
-        if n < 1:
-            raise InputError("is not a number of traces", field="n", given=as_written(n), right="a whole number from 1")
+        refuse_below(1, traces=n)
         where = engine or Here()
         wanted = tuple(columns) if columns else tuple(SCHEMA)
         batch = [_Batch(tuple(files), self.selection, wanted) for files in self.batches()]
@@ -370,3 +369,21 @@ def parts(lake: Path, table: str, selection: Selection) -> tuple[Part, ...]:
         source, day = path.parent.parent.name.removeprefix("source="), path.parent.name.removeprefix("day=")
         found.append(Part(path, source, day))
     return tuple(part for part in found if _wanted(part, selection))
+
+
+def links(lake: str | Path, selection: Selection | None = None) -> pl.LazyFrame:
+    """Return the links of the selected measurements, lazily: a row for each link of each measurement.
+
+    Raises:
+        InputError: if the folder holds no lake, or the lake none of these measurements.
+    """
+    chosen = selection or Selection()
+    check(Path(lake))
+    found = parts(Path(lake), "multipath", chosen)
+    if not found:
+        raise InputError(
+            "holds no multipath measurements" + ("" if selection is None else " of what was selected"),
+            field=str(lake),
+            right="a lake of warts or of scamper's JSON with records of tracelb",
+        )
+    return pl.scan_parquet([str(part.path) for part in found], hive_partitioning=False).filter(chosen.filter())

@@ -44,11 +44,7 @@ class Level:
     exchanges: Path | None = None
 
     def labels(self) -> Labels:
-        """Read the files.
-
-        Raises:
-            InputError: if the level needs a file that is not given, or a file cannot be read.
-        """
+        """Read the files; raise `InputError` if the level needs a file that is not given, or a file cannot be read."""
         if self.name not in get_args(LevelName):
             right = ", ".join(get_args(LevelName))
             raise InputError("there is no such level", field="level", given=as_written(self.name), right=right)

@@ -53,7 +53,7 @@ def rows_of(period: Period, *needs: str, k: int | None = None) -> pl.DataFrame:
     rows = period.routes if k is None else period.routes.filter(pl.col("k") == k)
     rows = rows.drop_nulls(needs) if needs else rows
     if rows.is_empty():
-        remedy = " (give a database of locations with --mmdb)" if _LOCATED & set(needs) else ""
+        remedy = " (give a database of places, mmdb)" if _LOCATED & set(needs) else ""
         raise MissingDataError(f"{period.name} has no path with {' and '.join(needs) or f'K = {k}'}{remedy}")
     return rows
 

@@ -187,11 +187,7 @@ def ordered(paths: Sequence[MeasuredPath]) -> tuple[MeasuredPath, ...]:
 
 
 def read(path: Path) -> Summary:
-    """Read a summary's file.
-
-    Raises:
-        InputError: if it cannot be read, or is not a summary.
-    """
+    """Read a summary's file; raise `InputError` if it cannot be read, or is not a summary."""
     place, right = Place(shown(path)), "a file that `haltere paths summary` wrote"
     try:
         data: Any = json.loads(path.read_bytes())

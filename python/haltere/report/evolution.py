@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from haltere.evolution.measuring import Measured
 from haltere.evolution.results import read
 from haltere.evolution.study import figures_of
 from haltere.figures import on_paper, on_screen
+from haltere.figures.pages import page
 from haltere.figures.parts import Figure
 from haltere.figures.world import world_map
 from haltere.metrics.text import decimals, fixed
@@ -24,7 +25,7 @@ from haltere.paths import periods
 from haltere.paths.judging import delay_unit, duration, text
 from haltere.paths.periods import Effect, Evolution, Period
 from haltere.paths.turnover import KINDS
-from haltere.report.page import Shown, asset, download, templates
+from haltere.report.page import Shown, download
 from haltere.results import read_manifest
 from haltere.stats import Interval
 
@@ -66,43 +67,40 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
     shown = [_shown(figure, drawings) for figure in made]
     world = [_shown(figure, drawings) for figure in _maps(measured)]
     first, second = found.periods
-    page = (
-        templates()
-        .get_template("evolution.html.j2")
-        .render(
-            study=manifest["study"],
-            first=first,
-            second=second,
-            answer=said.answer,
-            judged=said.judged,
-            tally=said.tally(),
-            cautions=cautions(found),
-            effects=effect_rows(found),
-            longer=text(found.changes.longer, 2),
-            slower=text(found.changes.slower, 2),
-            views=_views(found),
-            turnover=_turnover(found),
-            plots=shown,
-            stated=any(series.label == STATED for one in made for series in one.panels[0].series),
-            missing=missing,
-            world=world,
-            world_text=_world_text(measured),
-            data=data_rows(found),
-            mix=_mix(found),
-            shared=_names(found.changes.monitors.both),
-            regions=bool(first.regions or second.regions),
-            resamples=periods.RESAMPLES,
-            command=manifest["command"],
-            version=manifest["haltere"],
-            seed=manifest["seed"],
-            style=asset("style.css"),
-            script=asset("page.js"),
-        )
+    html = page(
+        "evolution.html.j2",
+        script=True,
+        study=manifest["study"],
+        first=first,
+        second=second,
+        answer=said.answer,
+        judged=said.judged,
+        tally=said.tally(),
+        broken_answer=said.broken_answer,
+        cautions=cautions(found),
+        effects=effect_rows(found),
+        longer=text(found.changes.longer, 2),
+        slower=text(found.changes.slower, 2),
+        views=_views(found),
+        turnover=_turnover(found),
+        plots=shown,
+        stated=any(series.label == STATED for one in made for series in one.panels[0].series),
+        missing=missing,
+        world=world,
+        world_text=_world_text(measured),
+        data=data_rows(found),
+        mix=_mix(found),
+        shared=_names(found.changes.monitors.both),
+        regions=bool(first.regions or second.regions),
+        resamples=periods.RESAMPLES,
+        command=manifest["command"],
+        version=manifest["haltere"],
+        seed=manifest["seed"],
     )
     (folder / "verdicts.md").write_text(markdown(said), encoding="utf-8")
     (folder / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
     report = folder / "report.html"
-    report.write_text(page, encoding="utf-8")
+    report.write_text(html, encoding="utf-8")
     return report, said, found
 
 
@@ -110,7 +108,7 @@ _FEW = "{} has no more clean traces than a partial view takes: "
 _DRAWINGS = {
     "all": _FEW
     + "all its draws are of the same traces and differ in the pairs alone, so that there are no intervals over "
-    "draws. Fewer --traces give some, and so does --resample half or --resample bootstrap.",
+    "draws. Fewer traces a view give some, and so does resampling by half or bootstrap.",
     "half": _FEW + "each draw is a half of them, and its graph smaller than that of all.",
     "bootstrap": _FEW + "each draw is as many of them with replacement, and its graph smaller than that of all.",
 }
@@ -354,27 +352,9 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
     return {
         "level": found.first.level,
         "periods": [_period_data(period) for period in found.periods],
-        "mix": {
-            "distance": found.changes.mix.distance,
-            "first": found.changes.mix.first,
-            "second": found.changes.mix.second,
-        },
-        "effects": {
-            effect.measure.name: {
-                "compared": effect.measure.compared,
-                "first": _interval(effect.first),
-                "second": _interval(effect.second),
-                "change": _interval(effect.change),
-                "paired": None if effect.paired is None else _interval(effect.paired),
-                "reweighted": None if effect.reweighted is None else _interval(effect.reweighted),
-            }
-            for effect in found.changes.effects
-        },
-        "monitors": {
-            "both": list(found.changes.monitors.both),
-            "first": list(found.changes.monitors.first),
-            "second": list(found.changes.monitors.second),
-        },
+        "mix": {"distance": found.changes.mix.distance, **asdict(found.changes.mix)},
+        "effects": {effect.measure.name: _effect_data(effect) for effect in found.changes.effects},
+        "monitors": {name: list(some) for name, some in asdict(found.changes.monitors).items()},
         "at_level": None
         if found.at_level is None
         else {name: _interval(found.at_level.effect(name).change) for name in _AT_LEVEL},
@@ -401,6 +381,11 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
         ],
         "cautions": cautions(found),
     }
+
+
+def _effect_data(effect: Effect) -> dict[str, Any]:
+    numbers = {name: getattr(effect, name) for name in ("first", "second", "change", "paired", "reweighted")}
+    return {"compared": effect.measure.compared} | {n: one and _interval(one) for n, one in numbers.items()}
 
 
 def _period_data(period: Period) -> dict[str, Any]:

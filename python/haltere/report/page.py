@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import base64
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from haltere.claims.findings import Findings, tables_of
 from haltere.explanation import asked
 from haltere.explanation.page import waterfall
 from haltere.figures import kinds, on_paper, on_screen
+from haltere.figures.pages import page
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import DifferentFlowsError
-from haltere.report import constant, topology, treatments
-from haltere.report.otherwise import Otherwise, otherwise
+from haltere.report import design, treatments
 from haltere.results import Results
 from haltere.scenario import merge
 from haltere.study import Study
+from haltere.when.results import Found
 from haltere.when.results import read as read_when
 
 EMBED_LIMIT = 100_000
@@ -94,11 +95,11 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         for metric in METRICS.values()
         if any(not tables.values(one, part).is_empty() for one in factors for part in tables.parted(metric, one))
     ]
-    environment = templates()
-    environment.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
-    page = environment.get_template("report.html.j2").render(
+    text = page(
+        "report.html.j2",
+        script=True,
         manifest=manifest,
         study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
@@ -119,11 +120,12 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         failures=_failures(results.runs, factors),
         failures_shown=FAILURES_SHOWN,
         hatches=on_screen.HATCHES,
-        style=asset("style.css"),
         font=on_screen.css_family(words.style.font) if words.style.font else "",
-        script=asset("page.js"),
+        command=manifest["command"],
+        version=manifest["haltere"],
+        seed=manifest["seed"],
     )
-    return page, drawn
+    return text, drawn
 
 
 def _when(results: Results) -> dict[str, Otherwise]:
@@ -142,24 +144,6 @@ def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
         for name in one.claims:
             shown.setdefault(name, []).append(because)
     return shown
-
-
-def templates() -> Environment:
-    """Return the templates of reports."""
-    made = Environment(
-        loader=ChoiceLoader([PackageLoader("haltere.report"), PackageLoader("haltere.explanation")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["swatch"] = on_screen.swatch
-    return made
-
-
-def asset(name: str) -> str:
-    """Return a file from the folder of the templates."""
-    return (files("haltere.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]:
@@ -200,7 +184,7 @@ def download(path: Path, *, embed: bool = True) -> Download:
     return Download(form.upper(), path.name, f"figures/{path.name}", embedded)
 
 
-def _designs(results: Results, factors: Mapping[str, topology.Factors], words: FigureList) -> list[Design]:
+def _designs(results: Results, factors: Mapping[str, design.Factors], words: FigureList) -> list[Design]:
     text = str(results.manifest.get("study_text", ""))
     study = tomllib.loads(text)
     variant = results.manifest.get("variant")
@@ -214,7 +198,7 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
             (factor, words.factor(factor), [quantities.text(level, factor) for level in levels])
             for factor, levels in factors[name].items()
         ]
-        drawing = topology.drawing(scenarios.get(name, {}), factors[name])
+        drawing = design.drawing(scenarios.get(name, {}), factors[name])
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(
@@ -227,13 +211,13 @@ def _designs(results: Results, factors: Mapping[str, topology.Factors], words: F
                 runs.height,
                 failed,
                 drawing,
-                *constant.fields(scenarios.get(name, {})),
+                *design.fields(scenarios.get(name, {})),
             )
         )
     return designs
 
 
-def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> list[dict[str, Any]]:
+def _failures(runs: pl.DataFrame, factors: Mapping[str, design.Factors]) -> list[dict[str, Any]]:
     """Failed runs by treatment and reason, with how many replications of it failed so."""
     failed = runs.filter(pl.col("status") != "ok").with_columns(pl.col("error").fill_null("no reason recorded"))
     grouped = failed.group_by("experiment", "treatment", "error", maintain_order=True).agg(
@@ -244,3 +228,44 @@ def _failures(runs: pl.DataFrame, factors: Mapping[str, topology.Factors]) -> li
         levels = [quantities.text(str(row[factor]), factor) for factor in factors.get(row["experiment"], {})]
         rows.append({**row, "levels": ", ".join(levels)})
     return rows
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """The answer in a sentence, which is always visible, and what it rests on, which is folded below it."""
+
+    answer: Markup
+    evidence: Sequence[Markup]
+
+
+def otherwise(found: Found) -> Otherwise:
+    """Return what `haltere when` found for a claim, with switches and bundles set as code."""
+    names = {name for one in found.tried for name in one.changes if _is_code(name)}
+    answer = found.answer()
+    lines = [
+        f"With {' and '.join(one.changes)}, on fresh seeds: {'; '.join(one.evidence)}."
+        for one in found.turned
+        if one.evidence
+    ]
+    return Otherwise(
+        _coded(f"{answer[:1].upper()}{answer[1:]}.", names),
+        [_coded(line, names) for line in [*lines, *found.lines()]],
+    )
+
+
+def _is_code(change: str) -> bool:
+    """Whether a change's name is a word of a contender (`tcp+tfo`), not of plain English (`no losses`)."""
+    return not re.search(r"\s", change)
+
+
+def _coded(text: str, names: Collection[str]) -> Markup:
+    """Return a text as HTML in which each of these names, where it stands whole, is set as code."""
+    if not names:
+        return escape(text)
+    longest_first = sorted(names, key=len, reverse=True)
+    # A name ends before a full stop or a comma, but not before what would make it a longer name.
+    whole = rf"(?<![\w+=-])({'|'.join(re.escape(name) for name in longest_first)})(?![\w+=-]|\.\w)"
+    parts = re.split(whole, text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )

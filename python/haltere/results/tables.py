@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from haltere.results import columns
-from haltere.stats.fairness import jain
+from haltere.stats.rates import jain
 
 
 class Run(Protocol):

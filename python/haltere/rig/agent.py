@@ -24,6 +24,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from haltere import core
+
 HOME = Path("/run/haltere")
 RUNS = "haltere.rig.run:run_job"
 """The function that makes the runs of a campaign, from a job as `executor` writes it."""
@@ -121,7 +123,7 @@ def serve(jobs: Path, worker: str, work: str, *, wall_clock: bool) -> None:
             result: dict[str, Any] = run_job(job, wall_clock=wall_clock)
         except Exception as error:  # it must become a row, not end the campaign
             traceback.print_exc()
-            result = failed(f"{type(error).__name__}: {error}".strip())
+            result = core.failed(f"{type(error).__name__}: {error}".strip())
         file(jobs, key, worker, json.dumps(result))
 
 
@@ -145,19 +147,6 @@ def file(jobs: Path, key: str, worker: str, result: str) -> None:
     temporary.write_text(result)
     temporary.rename(jobs / "done" / f"{key}.json")
     (jobs / "taken" / f"{key}.json.{worker}").unlink()
-
-
-def failed(reason: str) -> dict[str, Any]:
-    """Return the result of a run that could not be made."""
-    return {
-        "status": "failed",
-        "error": reason,
-        "virtual_s": None,
-        "events": None,
-        "data_packets": None,
-        "flows": [],
-        "links": [],
-    }
 
 
 if __name__ == "__main__":

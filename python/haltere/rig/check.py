@@ -6,30 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from haltere import core
 from haltere.core import Scenario, ScenarioProblem
-from haltere.rig import beside, disciplines, hosts, kernel, messages, programs, subflows
+from haltere.rig import beside, disciplines, hosts, kernel, messages, programs
 from haltere.rig.plan import Flow, Plan, plan
-
-KERNEL_CONGESTION = (
-    "reno",
-    "bic",
-    "cubic",
-    "westwood",
-    "htcp",
-    "highspeed",
-    "hybla",
-    "vegas",
-    "nv",
-    "scalable",
-    "lp",
-    "veno",
-    "yeah",
-    "illinois",
-    "dctcp",
-    "cdg",
-    "bbr",
-)
-"""The congestion controls that `kernel.config` builds in."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +28,8 @@ class Machine:
 
 
 def user_mode() -> Machine:
-    """Return a user-mode Linux."""
-    return Machine(virtual=True, congestion=KERNEL_CONGESTION, check=check_queues)
+    """Return a user-mode Linux; `kernel.config` builds in all congestion controls that the model shares with Linux."""
+    return Machine(virtual=True, congestion=core.kernel_congestion(), check=check_queues)
 
 
 def this_machine() -> Machine:
@@ -66,7 +46,7 @@ def check(scenario: Scenario, machine: Machine) -> None:
     machine.check(what)
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
-        if (reason := hosts.refusal(flow) or subflows.refusal(flow)) is not None:
+        if (reason := hosts.refusal(flow) or hosts.path_refusal(flow)) is not None:
             raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:
             raise ScenarioProblem(
@@ -80,7 +60,7 @@ def check(scenario: Scenario, machine: Machine) -> None:
     try:
         hosts.settings(what.flows)
         hosts.metrics(what.flows)
-        subflows.endpoints(what.flows)
+        hosts.endpoints(what.flows)
     except ValueError as error:
         raise ScenarioProblem(str(error), "flows") from None
 
@@ -111,7 +91,7 @@ def _check_implementation(machine: Machine, flow: Flow, path: str) -> None:
         raise ScenarioProblem(
             'no program here speaks multipath QUIC: choose fidelity "model", or mptcp for several paths', path
         )
-    if flow.kernel and hosts.congestion(flow) not in machine.congestion:
+    if flow.kernel and core.in_kernel(flow.congestion) not in machine.congestion:
         coupled = "; it couples no subflows" if flow.transport == "mptcp" else ""
         raise ScenarioProblem(
             f"the kernel has no congestion control {flow.congestion!r}: there are "
@@ -156,7 +136,7 @@ def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
             by_route[flow.server, flow.client] = flow
     for flow in flows:
         other = by_route.get((flow.server, flow.client))
-        if other is not None and flow.kernel and hosts.congestion(flow) != hosts.congestion(other):
+        if other is not None and flow.kernel and core.in_kernel(flow.congestion) != core.in_kernel(other.congestion):
             raise ScenarioProblem(
                 f"{other.contender} sets the congestion control of all connections between its two hosts: give "
                 f"{flow.contender} hosts of its own (a dumbbell's pairs)",

@@ -79,11 +79,7 @@ class Unit:
     read: Callable[[str], int | tuple[int, ...]]
 
     def write(self, text: str) -> bytes:
-        """Encode a value.
-
-        Raises:
-            Unsupported: if the kernel has no such value.
-        """
+        """Encode a value; raise `Unsupported` if the kernel has no such value."""
         value = self.read(text)
         try:
             return struct.pack(self.format, *(value if isinstance(value, tuple) else (value,)))

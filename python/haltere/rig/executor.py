@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from haltere import core
 from haltere.errors import HaltereError, InputError
 from haltere.executor import Outcome, Task, default_workers
-from haltere.rig import agent, kernel, local, virtual
+from haltere.rig import agent, kernel, machines
 
 Start = Callable[[Path, str], "subprocess.Popen[bytes]"]
 AHEAD = 200
@@ -160,7 +161,7 @@ class _Crew:
         with contextlib.suppress(FileNotFoundError):
             key, worker = taken.name.split(".")[0], taken.name.rsplit(".", 1)[-1]
             if not (self.folder / "done" / f"{key}.json").exists():
-                agent.file(self.folder, key, worker, json.dumps(agent.failed(reason)))
+                agent.file(self.folder, key, worker, json.dumps(core.failed(reason)))
 
     def _said(self, worker: str | None = None) -> str:
         logs = sorted(self.folder.glob(f"{worker or '*'}.log"), key=lambda p: p.stat().st_mtime)
@@ -177,7 +178,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def linux(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
     """Return an executor of user-mode Linuxes in virtual time, one a worker."""
     found = kernel.find()
-    return RigExecutor(lambda folder, worker: virtual.boot(found, folder, worker), workers=workers, extra=extra)
+    return RigExecutor(lambda folder, worker: machines.boot(found, folder, worker), workers=workers, extra=extra)
 
 
 def testbed(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
@@ -186,7 +187,7 @@ def testbed(workers: int | None = None, extra: dict[str, Any] | None = None) -> 
     Raises:
         InputError: if this machine allows no rigs.
     """
-    wrong = local.problem()
+    wrong = machines.problem()
     if wrong:
         raise InputError(f"no rig can stand on this machine: {wrong}", right="fidelity linux, which needs no privilege")
-    return RigExecutor(local.start, workers=workers or 1, extra=extra)
+    return RigExecutor(machines.start_here, workers=workers or 1, extra=extra)

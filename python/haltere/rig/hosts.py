@@ -1,4 +1,10 @@
-"""The kernel parameters of a rig's hosts: how a contender's switches are set in a kernel."""
+"""How hosts of a rig are set: their kernel parameters for the switches of contenders, and the addresses of MPTCP.
+
+A client opens a subflow from each of its other addresses as soon as the server has acknowledged data (`subflow`
+endpoints). All of these go to the server's first address; the client's address decides which path they take. With the
+switch `add-addr` it is the server that announces its other addresses (`signal` endpoints), and the client connects to
+them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from pyroute2 import MPTCP
 
 from haltere.rig.namespaces import Rig, inside, set_kernel, set_route
 from haltere.rig.plan import Flow
@@ -137,11 +145,6 @@ def refusal(flow: Flow) -> str | None:
     return None
 
 
-def congestion(flow: Flow) -> str:
-    """Return the kernel's name of a flow's congestion control."""
-    return "reno" if flow.congestion == "newreno" else flow.congestion
-
-
 def options(flow: Flow) -> dict[str, bool | int | None]:
     """Return the options of a bare transfer's sockets."""
     return {
@@ -154,11 +157,7 @@ def options(flow: Flow) -> dict[str, bool | int | None]:
 
 
 def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
-    """Return the kernel parameters of each node.
-
-    Raises:
-        ValueError: if two flows want a node set in different ways.
-    """
+    """Return the kernel parameters of each node; raise `ValueError` if two flows want a node set in different ways."""
     wanted: dict[tuple[int, str], tuple[str | None, str]] = {}
     for flow in flows:
         for node, name, value in _wishes(flow):
@@ -293,3 +292,67 @@ def _hystart(flows: tuple[Flow, ...]) -> Iterator[None]:
         yield
     finally:
         _HYSTART.write_text(before)
+
+
+MOST_PATHS = 9
+"""The first subflow and as many endpoints as the kernel takes (`MPTCP_PM_ADDR_MAX`)."""
+_SIGNAL, _SUBFLOW, _BACKUP = 1, 2, 4
+
+
+def path_refusal(flow: Flow) -> str | None:
+    """Return why the kernel's path manager cannot do what a flow wants, if it cannot."""
+    if len(flow.paths) > MOST_PATHS:
+        return f"the kernel's MPTCP uses at most {MOST_PATHS} paths, and here are {len(flow.paths)}: leave some out"
+    if announces(flow) and any(path.backup for path in flow.paths):
+        return (
+            "the kernel's client cannot hold paths in reserve that the server announces: leave add-addr or backup out"
+        )
+    return None
+
+
+def announces(flow: Flow) -> bool:
+    """Whether the server announces its addresses, and the client waits for that."""
+    return flow.switches.get("add-addr") == "on"
+
+
+def endpoints(flows: tuple[Flow, ...]) -> dict[tuple[int, int], int]:
+    """Return the path manager's endpoints: (node, address) to flags.
+
+    Raises:
+        ValueError: if two flows want one host set in different ways.
+    """
+    several = [flow for flow in flows if flow.transport == "mptcp"]
+    for flow in several:
+        for other in several:
+            shared = {flow.server, flow.client} & {other.server, other.client}
+            if shared and announces(flow) != announces(other):
+                raise ValueError(
+                    f"{flow.contender} and {other.contender} want addresses announced differently: give each its own "
+                    "hosts"
+                )
+    found: dict[tuple[int, int], int] = {}
+    for flow in several:
+        for path in flow.paths:
+            if announces(flow):
+                found[flow.server, path.server] = _SIGNAL
+            else:
+                found[flow.client, path.client] = _SUBFLOW | (_BACKUP if path.backup else 0)
+    return found
+
+
+def tell_addresses(rig: Rig) -> None:
+    """Set the limits and endpoints of all hosts with MPTCP; addresses must be set by now."""
+    plan = rig.plan
+    wanted = endpoints(plan.flows)
+    for node in {node for flow in plan.flows if flow.transport == "mptcp" for node in (flow.server, flow.client)}:
+        with _manager(rig, node) as manager:
+            manager.limits("set", subflows=MOST_PATHS - 1, rcv_add_addrs=MOST_PATHS - 1)
+            for (at, address), flags in wanted.items():
+                if at == node:
+                    manager.endpoint("add", addr=plan.addresses[address].ip, flags=flags)
+
+
+@contextlib.contextmanager
+def _manager(rig: Rig, node: int) -> Iterator[MPTCP]:
+    with inside(rig.nodes[node].fd), MPTCP() as manager:
+        yield manager

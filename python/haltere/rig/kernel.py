@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haltere.errors import HaltereError, InputError
+from haltere.errors import ArgumentError, HaltereError, InputError
 from haltere.files import write_whole
 from haltere.rig import packages
 
@@ -93,8 +93,8 @@ def find(name: str | None = None) -> Kernel:
         if wanted is None or wanted == kernel.name or kernel.version == wanted or kernel.name.startswith(f"{wanted}."):
             return kernel
     if kernels:
-        raise InputError(
-            "there is no such kernel", field="--kernel", given=wanted, right=", ".join(k.name for k in kernels)
+        raise ArgumentError(
+            "there is no such kernel", field="kernel", given=wanted, right=", ".join(k.name for k in kernels)
         )
     raise InputError(
         'fidelity "linux" needs a user-mode Linux, and none has been built yet',
@@ -149,8 +149,8 @@ def build(
         packages = " ".join(sorted(set(missing.values())))
         raise InputError(f"a kernel cannot be built without {', '.join(missing)}", right=f"apt-get install {packages}")
     if hz not in (100, 250, 300, 1000):
-        raise InputError(
-            "is not a timer frequency of Linux", field="--hz", given=str(hz), right="100, 250, 300 or 1000"
+        raise ArgumentError(
+            "is not a timer frequency of Linux", field="hz", given=str(hz), right="100, 250, 300 or 1000"
         )
     home = cache()
     home.mkdir(parents=True, exist_ok=True)
@@ -210,9 +210,9 @@ def _packaged(version: str | None, suite: str | None, folder: Path) -> Path:
             return file
     wanted = version or PACKAGED
     if not re.fullmatch(r"\d+\.\d+", wanted):
-        raise InputError(
+        raise ArgumentError(
             "is neither a folder, nor a file, nor a version that Debian packages",
-            field="--source",
+            field="source",
             given=wanted,
             right="such as 6.12, linux-source-6.12.tar.xz, or the folder of a kernel tree",
         )

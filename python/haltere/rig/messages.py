@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from haltere import _core
+from haltere import _core, core
 from haltere.rig import namespaces, programs
 from haltere.rig.namespaces import Rig, inside
 from haltere.rig.plan import Flow, Mqtt, Plan
@@ -122,7 +122,7 @@ class Messages:
                 "own": plan.addresses[flow.paths[0].client].ip,
                 "broker": f"{plan.addresses[flow.paths[0].server].ip}:{flow.port}",
                 "carrier": _carrier(flow.transport, mqtt),
-                "congestion": _word(flow.congestion),
+                "congestion": core.in_kernel(flow.congestion),
                 "nagle": nagle,
             },
             "deliver": {
@@ -130,7 +130,7 @@ class Messages:
                 "own": plan.addresses[subscriber].ip,
                 "broker": f"{plan.addresses[broker].ip}:{plan.delivery_port(flow)}",
                 "carrier": _carrier(mqtt.transport, mqtt),
-                "congestion": _word(mqtt.congestion),
+                "congestion": core.in_kernel(mqtt.congestion),
                 "nagle": nagle,
             },
         }
@@ -142,10 +142,6 @@ class Messages:
 
 def _carrier(transport: str, mqtt: Mqtt) -> str:
     return "quic" if transport == "quic" else "tls" if mqtt.tls else "tcp"
-
-
-def _word(congestion: str) -> str:
-    return "reno" if congestion == "newreno" else congestion
 
 
 def _outcome(plan: Plan, start: int, qos: int, seen: Json) -> Json:
@@ -225,4 +221,4 @@ def _set_routes(rig: Rig, flows: list[Flow]) -> None:
     for flow in flows:
         for node, congestion in _towards(flow).items():
             for route in rig.plan.routes_between(flow.server, node):
-                namespaces.set_route(rig, route, congestion=_word(congestion))
+                namespaces.set_route(rig, route, congestion=core.in_kernel(congestion))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from haltere.errors import InputError
+from haltere.errors import ArgumentError, InputError
 
 LATER_SUITES = ("trixie-backports", "stable-backports", "testing")
 """Suites that are searched after those that the machine itself uses: they have newer kernels."""
@@ -65,9 +65,9 @@ def fetch(version: str, folder: Path, suite: str | None = None) -> Path:
             continue
         return _unpacked(apt.download(package), package)
     said = [*lacking, *(f"{', '.join(names)}: {wrong}" for wrong, names in unread.items())]
-    raise InputError(
+    raise ArgumentError(
         f"the package {package} cannot be fetched ({'; '.join(said)})",
-        right=f"a version that a suite has, --suite NAME for another suite, or {_OTHERWISE}",
+        right=f"a version that a suite has, `suite` for another suite, or {_OTHERWISE}",
     )
 
 

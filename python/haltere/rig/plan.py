@@ -187,14 +187,11 @@ class Flow:
         return FIRST_PORT + self.number
 
 
-@dataclass(frozen=True)
-class Probe:
-    """Requests from one node to another. Times in ns."""
+@dataclass(frozen=True, kw_only=True)
+class Sending:
+    """Packets from one node to another beside flows. Times in ns."""
 
-    kind: Literal["icmp", "udp", "tcp"]
-    mode: Literal["stop-and-wait", "free-running"]
     size_bytes: int
-    interval_ns: int
     timeout_ns: int
     pair: int
     sender: int
@@ -209,30 +206,26 @@ class Probe:
         return self.count is not None or self.duration_ns is not None
 
 
-@dataclass(frozen=True)
-class Load:
-    """Datagrams from one node to another. Times in ns, the rate in bit/s."""
+@dataclass(frozen=True, kw_only=True)
+class Probe(Sending):
+    """Requests."""
+
+    kind: Literal["icmp", "udp", "tcp"]
+    mode: Literal["stop-and-wait", "free-running"]
+    interval_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load(Sending):
+    """Datagrams; the rate in bit/s."""
 
     kind: Literal["trains", "constant", "on-off", "replay"]
-    size_bytes: int
     rate_bps: int | None
     packets: int | None
     answer_bytes: int | None
     gap_ns: int
-    timeout_ns: int
-    pair: int
-    sender: int
-    receiver: int
-    start_ns: int
-    count: int | None
-    duration_ns: int | None
     periods_ns: list[int]
     """On-off: the lengths of its periods in turn, with packets and without."""
-
-    @property
-    def ends(self) -> bool:
-        """Whether it ends by itself."""
-        return self.count is not None or self.duration_ns is not None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from haltere import _core, core
-from haltere.rig import hosts, namespaces, subflows, transfers
+from haltere.rig import hosts, namespaces, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Flow, Plan, plan
 from haltere.rig.queues import Counts
@@ -51,7 +51,7 @@ def _once(job: Json) -> Json:
         with hosts.prepared(rig), _emulator(rig, job) as emulator:
             namespaces.start(rig)
             hosts.tell_routes(rig)
-            subflows.tell(rig)
+            hosts.tell_addresses(rig)
             return _measured(rig, job, emulator)
     finally:
         rig.close()

@@ -99,33 +99,25 @@ class Socket:
         if shorter:
             # struct tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize.
             more = nested(_STAB, attribute(1, struct.pack("=BBhiIIII", 0, 0, 0, -shorter, 1, 0, 0, 0)))
-        self._ask(_NEWQDISC, interface, handle, parent, 0, kind, attribute(_OPTIONS | _NESTED, options) + more)
+        self._ask(_NEWQDISC, (interface, handle, parent, 0), kind, attribute(_OPTIONS | _NESTED, options) + more)
 
     def add_class(self, interface: int, kind: str, options: bytes, *, handle: int, parent: int) -> None:
-        """Add a class to a qdisc.
-
-        Raises:
-            OSError: if the kernel refuses it.
-        """
-        self._ask(_NEWCLASS, interface, handle, parent, 0, kind, attribute(_OPTIONS | _NESTED, options))
+        """Add a class to a qdisc; raise `OSError` if the kernel refuses it."""
+        self._ask(_NEWCLASS, (interface, handle, parent, 0), kind, attribute(_OPTIONS | _NESTED, options))
 
     def add_filter(self, interface: int, kind: str, options: bytes, *, parent: int) -> None:
-        """Add a filter for packets of all protocols to a qdisc.
-
-        Raises:
-            OSError: if the kernel refuses it.
-        """
-        self._ask(
-            _NEWFILTER, interface, 1, parent, 1 << 16 | _ALL_PROTOCOLS, kind, attribute(_OPTIONS | _NESTED, options)
-        )
+        """Add a filter for packets of all protocols to a qdisc; raise `OSError` if the kernel refuses it."""
+        where = (interface, 1, parent, 1 << 16 | _ALL_PROTOCOLS)
+        self._ask(_NEWFILTER, where, kind, attribute(_OPTIONS | _NESTED, options))
 
     def qdiscs(self) -> list[Qdisc]:
         """Read all qdiscs of the namespace back, with their statistics (RTM_GETQDISC)."""
         answer = self._send(_GETQDISC, _DUMP, struct.pack("=BBHiIII", 0, 0, 0, 0, 0, 0, 0))
         return [_qdisc(data) for kind, data in answer if kind == _NEWQDISC]
 
-    def _ask(self, message: int, interface: int, handle: int, parent: int, info: int, kind: str, rest: bytes) -> None:
-        head = struct.pack("=BBHiIII", 0, 0, 0, interface, handle, parent, info)  # struct tcmsg
+    def _ask(self, message: int, where: tuple[int, int, int, int], kind: str, rest: bytes) -> None:
+        """Send a request about a place: interface, handle, parent and info (struct tcmsg)."""
+        head = struct.pack("=BBHiIII", 0, 0, 0, *where)
         body = head + attribute(_KIND, kind.encode() + b"\0") + rest
         try:
             for _ in self._send(message, _ACK | _CREATE | _EXCLUSIVE, body):

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from haltere import _core
+from haltere import _core, core
 from haltere.rig import hosts, messages, namespaces, programs
 from haltere.rig.beside import Beside
 from haltere.rig.messages import Messages
@@ -85,7 +85,7 @@ def _spec(rig: Rig, flows: list[Flow], epoch_ns: int, sample_ns: int | None) -> 
                 "port": flow.port,
             },
             "client": {"netns": rig.nodes[flow.client].path, "address": what.addresses[flow.paths[0].client].ip},
-            "congestion": hosts.congestion(flow),
+            "congestion": core.in_kernel(flow.congestion),
             "size": flow.size,
             "start_ns": flow.start_ns,
             "request": 1,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from haltere import core, fidelity, shipped
 from haltere.documents import shown
-from haltere.errors import ArgumentError, Interrupted, as_written
+from haltere.errors import ArgumentError, Interrupted, refuse_below
 from haltere.executor import Executor, Outcome, Task
 from haltere.results import Results, load, read_manifest, tables, write
 from haltere.runner.interrupt import stop_on_interrupt
@@ -42,13 +42,7 @@ class Campaign:
         replications: int | None = None,
         experiments: Sequence[str] | None = None,
     ) -> None:
-        if replications is not None and replications < 1:
-            raise ArgumentError(
-                "is not a number of replications",
-                field="replications",
-                given=as_written(replications),
-                right="a whole number from 1",
-            )
+        refuse_below(1, replications=replications)
         self.study = study
         self.out = Path(out) if out is not None else Path("results") / study.name
         if self.out.exists() and not self.out.is_dir():

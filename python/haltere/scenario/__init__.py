@@ -14,7 +14,7 @@ from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written, hint
 from haltere.fidelity import Fidelity, check
 from haltere.notebook import notebook
-from haltere.scenario import captures, har, measured, messages, traces
+from haltere.scenario import files, measured
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,8 +56,7 @@ class Scenario:
         self.fidelity: Fidelity = fidelity
         self.folder = folder or Path()
         try:
-            for kind in (har, traces, captures, messages):
-                self.data = kind.inline(self.data, self.folder)
+            self.data = files.inline(self.data, self.folder)
             self.measured = measured.find(self.data, self.folder)
             self.json: str = core.canonical(self.data)
             self._parsed = measured.parsed(self.measured) if self.measured else [core.parse(self.json)]

@@ -9,13 +9,10 @@ the whole of it here.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-from haltere.core import ScenarioProblem
 
 EXPORT = "a HAR file, as a browser's network tools export it"
 
@@ -30,30 +27,6 @@ class _Entry:
     end_us: int
     size: int
     request: int | None
-
-
-def inline(scenario: Any, folder: Path) -> Any:
-    """Return the scenario with each flow's page that is the name of a HAR file replaced by its objects.
-
-    Args:
-        scenario: a scenario; it is not changed.
-        folder: where names of files begin.
-
-    Raises:
-        ScenarioProblem: if a file cannot be read, or is no HAR.
-    """
-    flows = scenario.get("flows") if isinstance(scenario, Mapping) else None
-    if not isinstance(flows, list) or not any(isinstance(f, Mapping) and isinstance(f.get("page"), str) for f in flows):
-        return scenario
-    replaced = []
-    for index, flow in enumerate(flows):
-        if isinstance(flow, Mapping) and isinstance(flow.get("page"), str):
-            try:
-                flow = {**flow, "page": {"objects": objects(folder / flow["page"])}}
-            except ValueError as error:
-                raise ScenarioProblem(f"{flow['page']} {error}", f"flows[{index}].page") from None
-        replaced.append(flow)
-    return {**scenario, "flows": replaced}
 
 
 def objects(path: Path) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ RATES = ["2Mbit/s", "10Mbit/s", "50Mbit/s"]
 
 def _completion_time(tables: Tables, loss: str) -> Comparison:
     """QUIC against TCP over all rates, within each replication, where both meet the same losses."""
-    return compare(tables, "base", "completion_time", "transport", "quic", "tcp", {"rate": RATES, "loss": [loss]})
+    return compare(tables, "base", "completion_time", "transport", "quic", "tcp", over={"rate": RATES, "loss": [loss]})
 
 
 @claim("QUIC finishes sooner than TCP when packets are lost.", source="the question of this study")

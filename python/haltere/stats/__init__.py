@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from haltere import lazy
 
 if TYPE_CHECKING:
-    from haltere.stats.aggregation import aggregation_benefit
     from haltere.stats.correlation import spearman
-    from haltere.stats.fairness import jain
-    from haltere.stats.independent import difference
     from haltere.stats.intervals import Interval, mean, median
     from haltere.stats.pairs import Paired, holm, paired, sign_flip
     from haltere.stats.ranking import Lead, leads, replications_needed
-    from haltere.stats.student import paired_p, welch_p
+    from haltere.stats.rates import aggregation_benefit, jain
+    from haltere.stats.student import difference, paired_p, welch_p
 
 __all__ = [
     "Interval",
@@ -41,13 +39,11 @@ __all__ = [
 __getattr__, __dir__ = lazy.names_of(
     __name__,
     {
-        "aggregation": ["aggregation_benefit"],
         "correlation": ["spearman"],
-        "fairness": ["jain"],
-        "independent": ["difference"],
         "intervals": ["Interval", "mean", "median"],
         "pairs": ["Paired", "holm", "paired", "sign_flip"],
         "ranking": ["Lead", "leads", "replications_needed"],
-        "student": ["paired_p", "welch_p"],
+        "rates": ["aggregation_benefit", "jain"],
+        "student": ["difference", "paired_p", "welch_p"],
     },
 )

@@ -91,11 +91,7 @@ def _simple(array: npt.NDArray[np.float64], value: float, confidence: float) -> 
 
 
 def mean(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the mean with Student's t interval.
-
-    Raises:
-        ValueError: if there are no values or some are not finite.
-    """
+    """Return the mean with Student's t interval; raise `ValueError` if there are no values or some are not finite."""
     array = _checked(values)
     value = float(array.mean())
     simple = _simple(array, value, confidence)

@@ -3,8 +3,11 @@
 Who is first is known only once all values are there, so each of the k(k - 1)/2 pairs could have been the one that is
 looked at. Every pair is tested by itself, by flipping signs within replications, and the p-values are corrected for all
 pairs by Holm's method. This holds the false-alarm rate whatever the spread of each contender is and however many of
-them are equal. Intervals are read by the rule of `haltere.stats.standing`, as in reports; a difference is real only if
+them are equal. Intervals are read by the rule of `side`, as in reports; a difference is real only if
 its corrected p-value says so as well.
+
+A comparison is *alike* if its whole interval lies within the margin of practical equivalence. Otherwise one side is
+ahead if the interval lies wholly on one side of equality. Anything else is unclear.
 """
 
 from __future__ import annotations
@@ -13,12 +16,42 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from haltere.stats.intervals import Interval
 from haltere.stats.pairs import holm, paired, sign_flip
-from haltere.stats.standing import ALIKE, Side, ratio_margins, side
+
+ALIKE = 0.05
+"""The margin of practical equivalence of ratios: 1/1.05 to 1.05 makes no practical difference."""
+
+Side = Literal["above", "below", "alike", "unclear"]
+"""Where an interval stands: above equality, below it, within the margin, or not decided."""
+
+
+def ratio_margins(alike: float = ALIKE) -> tuple[float, float]:
+    """Return the ends of the range of ratios that make no practical difference."""
+    return 1 / (1 + alike), 1 + alike
+
+
+def side(found: Interval | None, least: float, most: float, equal: float) -> Side:
+    """Return where a comparison stands, by its interval.
+
+    Args:
+        found: the comparison; without an interval it is unclear.
+        least: lower end of the margin of practical equivalence.
+        most: its upper end.
+        equal: the value of two that are equal: 1 for ratios, 0 for differences.
+    """
+    if found is None or found.low is None or found.high is None:
+        return "unclear"
+    if least <= found.low and found.high <= most:
+        return "alike"
+    if found.low > equal:
+        return "above"
+    return "below" if found.high < equal else "unclear"
+
 
 Values = Sequence[float | None]
 """A positive value a replication; None where it failed."""

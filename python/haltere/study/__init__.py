@@ -266,7 +266,8 @@ def _expand(
             values.update(check.queue_lengths(origin, name, experiment, values))
             template = design.fill(experiment.scenario, values)
             levels = {choice.factor: choice.level.label for choice in choices}
-            checked = check.check_treatment(origin, name, experiment, choices, template, fidelities, folder)
+            given = (origin, name, experiment, choices, template)
+            checked = check.check_treatment(*given, fidelities=fidelities, folder=folder)
             if index == 0:
                 check.check_used(origin, name, experiment, used)
             yield Treatment(name, index, levels, *checked)

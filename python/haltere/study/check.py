@@ -14,7 +14,7 @@ from haltere.documents import Document, follow, join, steps
 from haltere.errors import ArgumentError, InputError, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
-from haltere.scenario import captures, har, measured, messages, traces
+from haltere.scenario import files, measured
 from haltere.study import design
 from haltere.study.model import Experiment, Header, Level, QueueLength, Range, StudyFile, When, Why, name_problem
 
@@ -309,6 +309,7 @@ def check_treatment(
     experiment: Experiment,
     choices: tuple[design.Choice, ...],
     template: Mapping[str, Any],
+    *,
     fidelities: tuple[Fidelity, ...],
     folder: FilePath,
 ) -> tuple[dict[str, Any], str, measured.Measured | None, core.Scenario | None]:
@@ -320,8 +321,7 @@ def check_treatment(
     base: Path = ["experiments", name, "scenario"]
     scenario = template
     try:
-        for kind in (har, traces, captures, messages):
-            scenario = kind.inline(scenario, folder)
+        scenario = files.inline(template, folder)
         drawn = measured.find(scenario, folder)
         text = core.canonical(scenario)
         parsed = measured.parsed(drawn) if drawn else [core.parse(text)]

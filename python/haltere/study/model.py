@@ -358,3 +358,16 @@ def name_problem(kind: str, name: str) -> tuple[str, str] | None:
             "letters, digits, - and _",
         )
     return None
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a study file."""
+    schema = StudyFile.model_json_schema(mode="validation")
+    text = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
+    named = {"type": "object", "properties": {"label": {"type": "string", "minLength": 1}}, "required": ["label"]}
+    schema["$defs"]["Level"] = {
+        "title": "Level",
+        "description": "A value of a factor, or a table with a label.",
+        "anyOf": [*text["anyOf"], named],
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "A haltere study file"}

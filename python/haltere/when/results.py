@@ -8,8 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from haltere.claims import Outcome
 from haltere.files import reading, write_whole
+from haltere.notebook import notebook
 
 FILE = "when.json"
 FORMAT = 2
@@ -138,7 +141,7 @@ class Found:
         return f"{said}; nothing that was searched turns it"
 
 
-@dataclass
+@dataclass(repr=False)
 class Search:
     """The search for a study's claims.
 
@@ -164,6 +167,18 @@ class Search:
             for one in self.claims
         ]
         return {"format": FORMAT, "study": self.study, "key": self.key, "about": self.about, "claims": claims}
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row a claim: its number, its sentence, and the answer."""
+        rows = [(one.number, one.sentence, one.answer()) for one in self.claims]
+        return pl.DataFrame(rows, schema={"claim": pl.Int64, "sentence": pl.String, "answer": pl.String}, orient="row")
+
+    def __repr__(self) -> str:
+        return f"<Search of {self.study}: {len(self.claims)} claims>"
+
+    def _repr_html_(self) -> str:
+        return notebook(f"{self.study}: under what its claims would be judged otherwise", self.table)
 
     def write(self, folder: Path) -> None:
         """Write `when.json` into a results folder."""

@@ -14,8 +14,8 @@ from haltere.cli.options import fills, takes
 
 app = typer.Typer()
 
-First = Annotated[str, typer.Argument(help="The contender to start from, such as `tcp/cubic`.", show_default=False)]
-Second = Annotated[str, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.", show_default=False)]
+First = Annotated[str, typer.Argument(help="The contender to start from, such as `tcp/cubic`.")]
+Second = Annotated[str, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.")]
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,7 @@ class Wanted:
         int, typer.Option(help="Orders of switching for each replication, where there are too many to take all.")
     ] = 16
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for the figure (SVG, PDF), a page (HTML) and the numbers (JSON).", show_default=False
-        ),
+        Path | None, typer.Option(help="Folder for the figure (SVG, PDF), a page (HTML) and the numbers (JSON).")
     ] = None
     as_json: AsJson = False
 
@@ -46,8 +43,7 @@ class Cells:
     """The combinations of a study's levels at which a difference is explained, and their runs."""
 
     experiment: Annotated[
-        str | None,
-        typer.Option(help="Which experiment of the study (default: the first that fits).", show_default=False),
+        str | None, typer.Option(help="Which experiment of the study (default: the first that fits).")
     ] = None
     replications: Annotated[int, typer.Option(help="How often, each time with other losses.", rich_help_panel=RUNS)] = (
         10
@@ -92,10 +88,7 @@ def why(
     study: StudyName,
     results: Annotated[
         Path | None,
-        typer.Option(
-            help="The results of the study (default `results/NAME`), beside which the explanations are kept.",
-            show_default=False,
-        ),
+        typer.Option(help="The results of the study (default `results/NAME`), beside which the explanations are kept."),
     ] = None,
     workers: Workers = None,
     as_json: AsJson = False,

@@ -19,24 +19,20 @@ def kernel_build(
         str | None,
         typer.Option(
             help="A kernel tree, a packed one, or a version that Debian packages, such as 7.3 (default: 6.12, or the "
-            "package that is installed).",
-            show_default=False,
+            "package that is installed)."
         ),
     ] = None,
     suite: Annotated[
         str | None,
         typer.Option(
             help="The suite of Debian that a version is fetched from, such as trixie-backports (default: several are "
-            "searched).",
-            show_default=False,
+            "searched)."
         ),
     ] = None,
     hz: Annotated[
         int, typer.Option(help="Timer ticks a second: 250 as Debian's kernels have, or 100, 300, 1000.")
     ] = 250,
-    jobs: Annotated[
-        int | None, typer.Option(help="Compilers at once (default: one a CPU).", show_default=False)
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Compilers at once (default: one a CPU).")] = None,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if there is a kernel.")] = False,
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.

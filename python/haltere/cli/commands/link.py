@@ -17,7 +17,7 @@ app = typer.Typer()
 
 def _option(says: str) -> Any:
     """An option of the link that has no default."""
-    return typer.Option(help=says, show_default=False, rich_help_panel=LINK)
+    return typer.Option(help=says, rich_help_panel=LINK)
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,7 @@ class Options:
     bql: Annotated[
         bool | None,
         typer.Option(
-            "--bql/--no-bql",
-            help="Byte queue limits keep the rings short (default: yes).",
-            show_default=False,
-            rich_help_panel=LINK,
+            "--bql/--no-bql", help="Byte queue limits keep the rings short (default: yes).", rich_help_panel=LINK
         ),
     ] = None
     jitter: Annotated[str | None, _option("Random extra delay towards the command, from 0 to this, order kept.")] = None
@@ -90,11 +87,10 @@ class Options:
 def link(
     options: Options,
     command: Annotated[
-        list[str] | None, typer.Argument(help="What to run behind the link (default: your shell).", show_default=False)
+        list[str] | None, typer.Argument(help="What to run behind the link (default: your shell).")
     ] = None,
     json_file: Annotated[
-        Path | None,
-        typer.Option("--json", help="Write the counters to this file.", show_default=False, rich_help_panel=RUNS),
+        Path | None, typer.Option("--json", help="Write the counters to this file.", rich_help_panel=RUNS)
     ] = None,
 ) -> None:
     """Run a command behind an emulated link: the simulator's link, on this machine's clock.

@@ -12,9 +12,7 @@ app = typer.Typer()
 
 
 @app.command(rich_help_panel=REFERENCE)
-def bench(
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON list for programs.")] = False,
-) -> None:
+def bench(as_json: Annotated[bool, typer.Option("--json", help="A JSON list for programs.")] = False) -> None:
     """Measure the simulator's speed on this machine: data packets a CPU-second, and memory."""
     from haltere.cli.reference import bench as command
 
@@ -22,9 +20,7 @@ def bench(
 
 
 @app.command(rich_help_panel=REFERENCE)
-def algorithms(
-    as_json: AsJson = False,
-) -> None:
+def algorithms(as_json: AsJson = False) -> None:
     """List what a contender can consist of: transports, congestion controls and switches, with their sources."""
     from haltere.cli.reference import algorithms as command
 
@@ -33,8 +29,7 @@ def algorithms(
 
 @app.command(rich_help_panel=REFERENCE)
 def queues(
-    name: Annotated[str | None, typer.Argument(help="One of them, in full.", show_default=False)] = None,
-    as_json: AsJson = False,
+    name: Annotated[str | None, typer.Argument(help="One of them, in full.")] = None, as_json: AsJson = False
 ) -> None:
     """List the queue disciplines with their parameters, defaults and sources.
 
@@ -47,7 +42,7 @@ def queues(
 
 @app.command(rich_help_panel=REFERENCE)
 def presets(
-    name: Annotated[str | None, typer.Argument(help="One of them, with its numbers.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="One of them, with its numbers.")] = None,
     as_json: AsJson = False,
     as_toml: Annotated[
         bool, typer.Option("--toml", help="One of them as a file to change: `--path FILE` takes it.")
@@ -65,9 +60,7 @@ def presets(
 
 
 @app.command(rich_help_panel=REFERENCE)
-def schema(
-    of: Annotated[str, typer.Argument(help="`scenario`, `study` or `figures`.")] = "scenario",
-) -> None:
+def schema(of: Annotated[str, typer.Argument(help="`scenario`, `study` or `figures`.")] = "scenario") -> None:
     """Print the JSON Schema of a scenario, of a study file or of the file of its figures, for editors."""
     from haltere.cli.reference import schema as command
 

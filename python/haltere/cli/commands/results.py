@@ -11,14 +11,13 @@ from haltere.cli.commands.shared import STUDIES, AsJson, Workers
 
 app = typer.Typer()
 
-ResultsFolder = Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)]
+ResultsFolder = Annotated[Path, typer.Argument(help="A folder written by `haltere run`.")]
 
 
 @app.command(rich_help_panel=STUDIES)
 def explore(
     results: Annotated[
-        list[Path],
-        typer.Argument(help="Folders written by `haltere run`, or one that holds such folders.", show_default=False),
+        list[Path], typer.Argument(help="Folders written by `haltere run`, or one that holds such folders.")
     ],
 ) -> None:
     """Write a page in which any metric is put against any factor, down to one run; it needs no network.
@@ -29,18 +28,16 @@ def explore(
 
     `haltere explore results`
     """
-    from haltere.cli.explore import command
+    from haltere.cli.results import explore as command
 
     command(results)
 
 
 @app.command(rich_help_panel=STUDIES)
 def diff(
-    a: Annotated[Path, typer.Argument(help="A results folder.", show_default=False)],
-    b: Annotated[Path, typer.Argument(help="Another, such as of another version.", show_default=False)],
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Only this metric (may be given again).", show_default=False)
-    ] = None,
+    a: Annotated[Path, typer.Argument(help="A results folder.")],
+    b: Annotated[Path, typer.Argument(help="Another, such as of another version.")],
+    metric: Annotated[list[str] | None, typer.Option(help="Only this metric (may be given again).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what changed from one results folder to another, treatment by treatment, and whether it is real.
@@ -50,7 +47,7 @@ def diff(
 
     `haltere diff results/before results/after`
     """
-    from haltere.cli.diff import command
+    from haltere.cli.results import diff as command
 
     raise typer.Exit(command(a, b, metric, as_json=as_json))
 
@@ -62,19 +59,16 @@ def export(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this table, such as `flows` or `treatments` (means and intervals); may be given again.",
-            show_default=False,
+            help="Only this table, such as `flows` or `treatments` (means and intervals); may be given again."
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the files (default RESULTS/csv).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the files (default RESULTS/csv).")] = None,
 ) -> None:
     """Write the tables of some results as CSV or Parquet, with a table of each treatment's means.
 
     `haltere export results/quic-dumbbell --table treatments`
     """
-    from haltere.cli.archive import export_tables
+    from haltere.cli.results import export_tables
 
     export_tables(results, form, table, out)
 
@@ -82,26 +76,22 @@ def export(
 @app.command(rich_help_panel=STUDIES)
 def pack(
     results: ResultsFolder,
-    out: Annotated[
-        Path | None, typer.Option(help="The archive (default NAME.tar.gz here).", show_default=False)
-    ] = None,
-    study: Annotated[
-        Path | None, typer.Option(help="The study's folder, if it is no longer where it was.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The archive (default NAME.tar.gz here).")] = None,
+    study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
 ) -> None:
     """Put a study, its results, report and versions into one archive that others can run again.
 
     `haltere pack results/quic-dumbbell`
     """
-    from haltere.cli.archive import pack
+    from haltere.cli.results import pack
 
     pack(results, out, study)
 
 
 @app.command(rich_help_panel=STUDIES)
 def unpack(
-    archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).", show_default=False)] = None,
+    archive: Annotated[Path, typer.Argument(help="A file written by `haltere pack`.")],
+    out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).")] = None,
     workers: Workers = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Whether to run the study again and compare.")] = True,
 ) -> None:
@@ -111,6 +101,6 @@ def unpack(
 
     `haltere unpack quic-dumbbell.tar.gz`
     """
-    from haltere.cli.archive import unpack
+    from haltere.cli.results import unpack
 
     raise typer.Exit(unpack(archive, out, workers, run=run))

@@ -16,10 +16,7 @@ app = typer.Typer()
 FidelityOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--fidelity",
-        help=f"Where: {summaries()}. May be given again, to lay them side by side.",
-        show_default=False,
-        rich_help_panel=RUNS,
+        "--fidelity", help=f"Where: {summaries()}. May be given again, to lay them side by side.", rich_help_panel=RUNS
     ),
 ]
 
@@ -27,27 +24,19 @@ FidelityOption = Annotated[
 @app.command(rich_help_panel=STUDIES)
 def run(
     study: Annotated[
-        Path,
-        typer.Argument(
-            help="A study's folder or file, a shipped study's name, or a plain scenario file.", show_default=False
-        ),
+        Path, typer.Argument(help="A study's folder or file, a shipped study's name, or a plain scenario file.")
     ],
-    replications: Annotated[
-        int | None, typer.Option(help="Instead of the study's own number.", show_default=False)
-    ] = None,
+    replications: Annotated[int | None, typer.Option(help="Instead of the study's own number.")] = None,
     variant: Variant = None,
     experiment: Experiments = None,
     fidelity: FidelityOption = None,
     workers: Workers = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results (default results/NAME).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the results (default results/NAME).")] = None,
     dask: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
             help="Run on a Dask cluster: its scheduler's address. Needs haltere[cluster].",
-            show_default=False,
             rich_help_panel=CLUSTER,
         ),
     ] = None,
@@ -57,7 +46,6 @@ def run(
             metavar="JOBS",
             help="Run in jobs of Slurm: `jobs=20,cores=8,memory=16GB,walltime=02:00:00,queue=short`; what is left out "
             "stands in the configuration of dask-jobqueue. Needs haltere[cluster].",
-            show_default=False,
             rich_help_panel=CLUSTER,
         ),
     ] = None,
@@ -76,7 +64,7 @@ def run(
 
     `haltere run studies/quic-dumbbell --dask tcp://10.0.0.1:8786`
     """
-    from haltere.cli.run import command
+    from haltere.cli.run import run as command
 
     command(
         study,
@@ -94,13 +82,12 @@ def run(
 
 @app.command(rich_help_panel=STUDIES)
 def status(
-    results: Annotated[Path, typer.Argument(help="The folder that a campaign writes into.", show_default=False)],
-    as_json: AsJson = False,
+    results: Annotated[Path, typer.Argument(help="The folder that a campaign writes into.")], as_json: AsJson = False
 ) -> None:
     """Say how far a campaign is: from another terminal, while it runs here or on a cluster.
 
     `haltere status results/quic-dumbbell`
     """
-    from haltere.cli.status import command
+    from haltere.cli.run import tell_status as command
 
     command(results, as_json=as_json)

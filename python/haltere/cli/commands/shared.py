@@ -14,18 +14,11 @@ ONE, STUDIES, REFERENCE = "One line, no file", "Studies", "Reference"
 INSIDE, CLUSTER = "Looking inside", "On a cluster"
 """Panels of options."""
 
-Contenders = Annotated[
-    list[str], typer.Argument(help="What competes, such as `tcp/cubic quic/bbr`.", show_default=False)
-]
+Contenders = Annotated[list[str], typer.Argument(help="What competes, such as `tcp/cubic quic/bbr`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for programs.")]
-StudyName = Annotated[
-    Path, typer.Argument(help="A study's folder, or the name of a shipped study.", show_default=False)
-]
-Variant = Annotated[str | None, typer.Option(help="A variant of the study, laid over it.", show_default=False)]
+StudyName = Annotated[Path, typer.Argument(help="A study's folder, or the name of a shipped study.")]
+Variant = Annotated[str | None, typer.Option(help="A variant of the study, laid over it.")]
 Experiments = Annotated[
-    list[str] | None,
-    typer.Option("--experiment", help="Only this experiment (may be given again).", show_default=False),
+    list[str] | None, typer.Option("--experiment", help="Only this experiment (may be given again).")
 ]
-Workers = Annotated[
-    int | None, typer.Option(help="Runs at once (default: one a CPU).", show_default=False, rich_help_panel=RUNS)
-]
+Workers = Annotated[int | None, typer.Option(help="Runs at once (default: one a CPU).", rich_help_panel=RUNS)]

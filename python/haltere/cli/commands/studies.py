@@ -14,12 +14,10 @@ app = typer.Typer()
 
 @app.command(rich_help_panel=STUDIES)
 def design(
-    study: Annotated[Path, typer.Argument(help="A study's folder or file.", show_default=False)],
+    study: Annotated[Path, typer.Argument(help="A study's folder or file.")],
     variant: Variant = None,
     experiment: Experiments = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the pictures (default designs/NAME).")] = None,
 ) -> None:
     """Draw a study's space-filling designs before anything runs: every two factors against each other.
 
@@ -27,7 +25,7 @@ def design(
 
     `haltere design studies/multipath`
     """
-    from haltere.cli.design import command
+    from haltere.cli.studies import design as command
 
     command(study, variant=variant, experiments=experiment, out=out)
 
@@ -36,13 +34,10 @@ def design(
 def when(
     study: StudyName,
     claim: Annotated[
-        list[int] | None,
-        typer.Option(help="Only this claim, by its number in the report. May be given again.", show_default=False),
+        list[int] | None, typer.Option(help="Only this claim, by its number in the report. May be given again.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="How long to search.")] = 10.0,
-    results: Annotated[
-        Path | None, typer.Option(help="The results of the study (default `results/NAME`).", show_default=False)
-    ] = None,
+    results: Annotated[Path | None, typer.Option(help="The results of the study (default `results/NAME`).")] = None,
     variant: Variant = None,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -53,36 +48,32 @@ def when(
 
     `haltere when quic-dumbbell --claim 2 --minutes 5`
     """
-    from haltere.cli.when import command
+    from haltere.cli.studies import when as command
 
     command(study, results=results, variant=variant, claims=claim, minutes=minutes, workers=workers, as_json=as_json)
 
 
 @app.command(rich_help_panel=STUDIES)
 def report(
-    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.", show_default=False)],
-    study: Annotated[
-        Path | None, typer.Option(help="The study's folder, if it is no longer where it was.", show_default=False)
-    ] = None,
+    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.")],
+    study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
 ) -> None:
     """Write the report of some results: one HTML file, and each figure as SVG and PDF.
 
     `haltere report results/quic-dumbbell`
     """
-    from haltere.cli.report import command
+    from haltere.cli.studies import report as command
 
     command(results, study)
 
 
 @app.command(rich_help_panel=STUDIES)
-def new(
-    name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.", show_default=False)],
-) -> None:
+def new(name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.")]) -> None:
     """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
 
     `haltere new my-study`
     """
-    from haltere.cli.start import new
+    from haltere.cli.studies import new
 
     new(name)
 
@@ -90,6 +81,6 @@ def new(
 @app.command("list", rich_help_panel=STUDIES)
 def list_everything(as_json: AsJson = False) -> None:
     """List what there is to work with: shipped studies, studies here, presets of links, and results here."""
-    from haltere.cli.start import everything
+    from haltere.cli.studies import everything
 
     everything(as_json=as_json)

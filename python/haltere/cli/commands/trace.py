@@ -15,10 +15,7 @@ from haltere.cli.options import takes
 app = typer.Typer()
 
 What = Annotated[
-    list[str],
-    typer.Argument(
-        help="A scenario file, contenders that share one link, or a results folder with --run.", show_default=False
-    ),
+    list[str], typer.Argument(help="A scenario file, contenders that share one link, or a results folder with --run.")
 ]
 Seed = Annotated[
     int, typer.Option(help="Names the random losses; every contender meets the same ones.", rich_help_panel=RUNS)
@@ -34,15 +31,9 @@ class Chosen:
     replication: Replication = 0
     run: Annotated[
         str | None,
-        typer.Option(
-            help="A run of a results folder, by its run_id or the beginning of it.",
-            show_default=False,
-            rich_help_panel=RUNS,
-        ),
+        typer.Option(help="A run of a results folder, by its run_id or the beginning of it.", rich_help_panel=RUNS),
     ] = None
-    out: Annotated[Path | None, typer.Option(help="Folder of the trace (default traces/NAME).", show_default=False)] = (
-        None
-    )
+    out: Annotated[Path | None, typer.Option(help="Folder of the trace (default traces/NAME).")] = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,6 @@ class Files:
             "--pcap-link",
             metavar="LINK",
             help="As --pcap, but this link only, such as `bottleneck`. May be given again.",
-            show_default=False,
             rich_help_panel=INSIDE,
         ),
     ] = None
@@ -100,7 +90,7 @@ def trace(what: What, conditions: Conditions, chosen: Chosen, files: Files, as_j
 
     `haltere trace quic/bbr --size 2MB --qlog --pcap`
     """
-    from haltere.cli.trace import command
+    from haltere.cli.trace import record as command
 
     command(what, conditions, chosen, files, (), as_json=as_json)
 
@@ -116,7 +106,6 @@ def shadow(
         typer.Option(
             metavar="CONTROL",
             help="A congestion control with switches, such as `cubic-hystart`, or a contender. May be given again.",
-            show_default=False,
             rich_help_panel=INSIDE,
         ),
     ],
@@ -128,7 +117,7 @@ def shadow(
 
     `haltere shadow tcp/cubic --control cubic-hystart --control bbr`
     """
-    from haltere.cli.trace import command
+    from haltere.cli.trace import record as command
 
     command(what, conditions, chosen, Files(), control, as_json=as_json)
 
@@ -143,7 +132,6 @@ def first_difference(
         typer.Option(
             metavar="CONTENDER",
             help="Another contender of the model (default: the same ones on a Linux kernel, see `haltere kernel`).",
-            show_default=False,
         ),
     ] = None,
     tolerance: Annotated[str, typer.Option(help="How far apart the times of a packet may be.")] = "100us",
@@ -159,6 +147,6 @@ def first_difference(
 
     `haltere first-difference tcp/cubic --against tcp/cubic-hystart --rate 20Mbit/s --size 1MB`
     """
-    from haltere.cli.first_difference import command
+    from haltere.cli.trace import compare_packets as command
 
     command(contenders, conditions, against, tolerance, (seed, replication), as_json=as_json)

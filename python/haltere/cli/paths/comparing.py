@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from haltere import shipped
 from haltere.claims.findings import Findings
 from haltere.cli import show
-from haltere.cli.paths.comparisons import Compared
+from haltere.cli.paths import Compared
 from haltere.documents import shown
 from haltere.evolution.measuring import Options
 from haltere.evolution.study import PathsStudy
@@ -64,51 +66,36 @@ def run(path: Path, out: Path | None, draws: int | None, dask: str | None) -> No
     with show.stages() as on_progress:
         study.run(folder, command=shlex.join(words), draws=draws, dask=dask, on_progress=on_progress)
     views = load(folder).manifest["counts"]["runs"]
-    console = show.out()
-    console.print(escape(f"{views} partial views of {study.name} in {shown(folder)}"))
-    console.print(escape(f"next: haltere report {shown(folder)}"))
+    show.say(f"{views} partial views of {study.name} in {shown(folder)}")
+    show.say(f"next: haltere report {shown(folder)}")
 
 
 def _tell(out: Path, report: Path, said: Findings, found: Evolution) -> None:
     console = show.out()
     names = found.first.name, found.second.name
-    console.print(_data(evolution.data_rows(found), *names))
-    console.print(_changes(evolution.effect_rows(found), *names))
+    console.print(_table("Data", ("", *names), evolution.data_rows(found), ("label", "first", "second")))
+    titles = ("Measure", *names, "change", "monitors of both", "equal mix")
+    keys = ("label", "first", "second", "change", "paired", "reweighted")
+    console.print(_table("What changed", titles, evolution.effect_rows(found), keys))
     if said.judged:
         console.print(_verdicts(said))
     for sentence in said.answer:
-        console.print(escape(sentence), soft_wrap=True)
+        show.say(sentence)
     if found.turnover is not None:
         for what in KINDS:
-            console.print(f"{found.turnover.sentence(what)}: {escape(str(out / what))}.csv", soft_wrap=True)
+            show.say(f"{found.turnover.sentence(what)}: {out / what}.csv")
     for caution in evolution.cautions(found):
         console.print(f"[yellow]Caution.[/] {escape(caution)}", soft_wrap=True)
-    console.print(f"report: {escape(str(report))}", soft_wrap=True)
+    show.say(f"report: {report}")
 
 
-def _data(rows: list[dict[str, str]], first: str, second: str) -> Table:
-    return _table("Data", ["", first, second], rows, ("label", "first", "second"))
-
-
-def _changes(rows: list[dict[str, str]], first: str, second: str) -> Table:
-    titles = ["Measure", first, second, "change", "monitors of both", "equal mix"]
-    return _table("What changed", titles, rows, ("label", "first", "second", "change", "paired", "reweighted"))
-
-
-def _table(title: str, titles: list[str], rows: list[dict[str, str]], keys: tuple[str, ...]) -> Table:
-    table = show.table(title=title)
-    for place, name in enumerate(titles):
-        table.add_column(escape(name), justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*(escape(row[key]) for key in keys))
-    return table
+def _table(title: str, titles: Sequence[str], rows: list[dict[str, str]], keys: Sequence[str]) -> Table:
+    return show.table(*map(escape, titles), rows=[[row[key] for key in keys] for row in rows], title=title)
 
 
 def _verdicts(said: Findings) -> Table:
-    table = show.table(title="Claims")
-    table.add_column("claim")
-    table.add_column("verdict")
+    rows = []
     for number, one in enumerate(said.judged, 1):
         reason = f"\n{one.verdict.reason}" if one.verdict.reason else ""
-        table.add_row(escape(f"{number}. {one.claim.sentence}{reason}"), MARKS[one.verdict.outcome.value])
-    return table
+        rows.append((f"{number}. {one.claim.sentence}{reason}", Text.from_markup(MARKS[one.verdict.outcome.value])))
+    return show.table("claim", "verdict", rows=rows, left=2, title="Claims")

@@ -16,19 +16,14 @@ app = typer.Typer(no_args_is_help=True, help="Fetch traceroutes from platforms t
 @app.command("atlas")
 def atlas(
     measurements: Annotated[
-        list[int], typer.Argument(metavar="MEASUREMENT...", min=1, help="Numbers of measurements.", show_default=False)
+        list[int], typer.Argument(metavar="MEASUREMENT...", min=1, help="Numbers of measurements.")
     ],
-    out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.", show_default=False)],
-    first_day: Annotated[
-        str | None, typer.Option("--from", help="First day (UTC); without days all at once.", show_default=False)
-    ] = None,
-    last_day: Annotated[str | None, typer.Option("--to", help="Last day.", show_default=False)] = None,
-    probe: Annotated[
-        list[int] | None, typer.Option(min=1, help="Only results of this probe; again for more.", show_default=False)
-    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The files' folder, made if there is none.")],
+    first_day: Annotated[str | None, typer.Option("--from", help="First day (UTC); without days all at once.")] = None,
+    last_day: Annotated[str | None, typer.Option("--to", help="Last day.")] = None,
+    probe: Annotated[list[int] | None, typer.Option(min=1, help="Only results of this probe; again for more.")] = None,
     key: Annotated[
-        str | None,
-        typer.Option(envvar="RIPE_ATLAS_API_KEY", help="API key, for what is not public.", show_default=False),
+        str | None, typer.Option(envvar="RIPE_ATLAS_API_KEY", help="API key, for what is not public.")
     ] = None,
     server: Annotated[
         str, typer.Option(help="Another server of the same interface.", hidden=True)

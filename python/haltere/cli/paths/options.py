@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 MAX_SEED = 2**63 - 1
 """The greatest seed: draws add their number to it, which must fit into 64 bits."""
 
-LakePath = Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.", show_default=False)]
-FirstLake = Annotated[Path, typer.Argument(help="The earlier period's lake.", show_default=False)]
-SecondLake = Annotated[Path, typer.Argument(help="The later period's lake.", show_default=False)]
+LakePath = Annotated[Path, typer.Argument(help="A lake that `haltere paths ingest` wrote.")]
+FirstLake = Annotated[Path, typer.Argument(help="The earlier period's lake.")]
+SecondLake = Annotated[Path, typer.Argument(help="The later period's lake.")]
 LakeOrGraph = Annotated[
     Path,
     typer.Argument(
         help="A lake that `haltere paths ingest` wrote, or a graph's file: an edge list, ITDK's .links, GraphML, GML, "
-        "Pajek.",
-        show_default=False,
+        "Pajek."
     ),
 ]
 Traces = Annotated[int, typer.Option(min=1, help="How many clean traces are drawn.")]
@@ -34,23 +33,14 @@ Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Names all random d
 Gaps = Annotated[
     Literal["span", "cut"], typer.Option(help="Silent hops: `span` links what is at both sides, `cut` does not.")
 ]
-Mmdb = Annotated[
-    Path | None, typer.Option(help="A database of places in MaxMind's format (GeoLite2 City).", show_default=False)
-]
+Mmdb = Annotated[Path | None, typer.Option(help="A database of places in MaxMind's format (GeoLite2 City).")]
 K = Annotated[int, typer.Option("--k", min=1, max=1000, help="Shortest paths of a pair.")]
 Draws = Annotated[int, typer.Option(min=1, help="Number of graphs, each from traces drawn anew.")]
-Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).", show_default=False)
-]
-Sources = Annotated[
-    list[str] | None, typer.Option("--source", help="Only this platform's traces; again for more.", show_default=False)
-]
-FirstDay = Annotated[str | None, typer.Option("--from", help="The first day, as 2011-01-31.", show_default=False)]
-LastDay = Annotated[str | None, typer.Option("--to", help="The last day.", show_default=False)]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", help="File for all of them: .csv, .parquet or .graphml.", show_default=False),
-]
+Threads = Annotated[int | None, typer.Option(min=1, help="Threads for shortest paths (default: one a CPU).")]
+Sources = Annotated[list[str] | None, typer.Option("--source", help="Only this platform's traces; again for more.")]
+FirstDay = Annotated[str | None, typer.Option("--from", help="The first day, as 2011-01-31.")]
+LastDay = Annotated[str | None, typer.Option("--to", help="The last day.")]
+Out = Annotated[Path | None, typer.Option("--out", help="File for all of them: .csv, .parquet or .graphml.")]
 
 
 @dataclass(frozen=True)
@@ -65,26 +55,15 @@ class Nodes:
         ),
     ] = "address"
     pfx2as: Annotated[
-        Path | None,
-        typer.Option(
-            help="CAIDA's prefix-to-AS data, or a routing table's dump (MRT); packed or not.", show_default=False
-        ),
+        Path | None, typer.Option(help="CAIDA's prefix-to-AS data, or a routing table's dump (MRT); packed or not.")
     ] = None
     annotations: Annotated[
-        Path | None,
-        typer.Option(
-            help="ASes of routers: bdrmapit's database, or an ITDK's .nodes.as (with --aliases).", show_default=False
-        ),
+        Path | None, typer.Option(help="ASes of routers: bdrmapit's database, or an ITDK's .nodes.as (with --aliases).")
     ] = None
-    aliases: Annotated[
-        Path | None, typer.Option(help="Alias sets: the .nodes file of an ITDK.", show_default=False)
-    ] = None
+    aliases: Annotated[Path | None, typer.Option(help="Alias sets: the .nodes file of an ITDK.")] = None
     ixp: Annotated[
         Path | None,
-        typer.Option(
-            help="Peering networks of exchanges (PeeringDB): nodes at the level ixp, left out at others.",
-            show_default=False,
-        ),
+        typer.Option(help="Peering networks of exchanges (PeeringDB): nodes at the level ixp, left out at others."),
     ] = None
 
     def at(self) -> Level:
@@ -114,7 +93,7 @@ class Graphs:
     nodes: Nodes = field(default_factory=Nodes)
     weights: Annotated[
         Literal["hops", "ms", "us", "none"] | None,
-        typer.Option(help="What a file's weights are: hops, delays in ms or µs, nothing.", show_default=False),
+        typer.Option(help="What a file's weights are: hops, delays in ms or µs, nothing."),
     ] = None
     mmdb: Mmdb = None
     threads: Threads = None
@@ -127,17 +106,13 @@ class Part:
     source: Sources = None
     first_day: FirstDay = None
     last_day: LastDay = None
-    family: Annotated[Literal["4", "6"] | None, typer.Option(help="Only IPv4 or IPv6.", show_default=False)] = None
+    family: Annotated[Literal["4", "6"] | None, typer.Option(help="Only IPv4 or IPv6.")] = None
     repeats: Annotated[
         bool, typer.Option("--repeats", help="Traces in which an address only repeats count as clean, not as loops.")
     ] = False
 
     def selection(self) -> Selection:
-        """Return what these options select.
-
-        Raises:
-            InputError: if a day is none.
-        """
+        """Return what these options select; raise `InputError` if a day is none."""
         from haltere.paths.lake import Selection
 
         return Selection(

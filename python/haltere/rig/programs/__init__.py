@@ -1,4 +1,4 @@
-"""The programs that a rig can run: every module of this package with a `PROGRAM` is one."""
+"""The programs that a rig can run: those in `PROGRAMS` of each module of this package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from haltere.rig.programs.base import BrokerProgram, Program, ProgramError, missing
 
@@ -19,9 +19,8 @@ def every() -> Mapping[tuple[str, str], Program]:
     """Return all programs, there or not, by transport and name."""
     found: dict[tuple[str, str], Program] = {}
     for module in pkgutil.iter_modules(__path__):
-        program: Program | None = getattr(importlib.import_module(f"{__name__}.{module.name}"), "PROGRAM", None)
-        if program is not None:
-            found[program.transport, program.name] = program
+        programs: tuple[Program, ...] = getattr(importlib.import_module(f"{__name__}.{module.name}"), "PROGRAMS", ())
+        found |= {(program.transport, program.name): program for program in programs}
     return MappingProxyType(found)
 
 
@@ -51,16 +50,12 @@ def find(transport: str, implementation: str, *, virtual: bool = False) -> Progr
 
 
 def find_broker(transport: str, implementation: str) -> BrokerProgram:
-    """Return a broker of MQTT that can be run here.
-
-    Raises:
-        ProgramError: as `find`; or if it is no broker.
-    """
+    """Return a broker of MQTT that can be run here; raise `ProgramError` as `find`; or if it is no broker."""
     program = find(transport, implementation)
-    if program.app != "mqtt":
+    if not isinstance(program, BrokerProgram):
         known = ", ".join(f"{way}@{name}" for (way, name), one in every().items() if one.app == "mqtt")
         raise ProgramError(f"{transport}@{implementation} is no broker of MQTT: there are {known}")
-    return cast(BrokerProgram, program)
+    return program
 
 
 def available() -> list[Program]:

@@ -8,22 +8,10 @@ pair is; `apache+wget2_http11` is the same without HTTP/2 and without that limit
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
-from haltere.rig.programs.base import (
-    NAME,
-    OF_THE_KERNEL,
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    Role,
-    Setup,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Program, Setup
 
 _MODULES = Path("/usr/lib/apache2/modules")
 _USER, _UID = "www-data", 33
@@ -56,35 +44,30 @@ DocumentRoot {root}
 """
 
 
-class ApacheWget2:
+class ApacheWget2(Program):
     """Everything that matters on the wire is left as Apache and wget2 have it."""
 
-    name: str = "apache+wget2"
-    summary: str = "Apache and wget2: HTTP/2 (some 40 kB a round trip, wget2's limit), TLS 1.3, the kernel's TCP"
+    name = "apache+wget2"
+    summary = "Apache and wget2: HTTP/2 (some 40 kB a round trip, wget2's limit), TLS 1.3, the kernel's TCP"
     protocol = "h2"
     """The protocol's name for ALPN."""
     option = "--http2"
     """wget2's option for it."""
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["https"] = "https"
-    packages: Mapping[str, str] = {"apache2": "apt-get install apache2", "wget2": "apt-get install wget2"}
-    congestion: Congestion = OF_THE_KERNEL
+    packages = base.apt(apache2="apache2", wget2="wget2")
 
     def version(self) -> str:
-        return f"{first_line('apache2', '-v')}; {first_line('wget2', '--version')}"
+        return f"{base.first_line('apache2', '-v')}; {base.first_line('wget2', '--version')}"
 
     def server(self, at: Setup) -> Command:
         modules = ("mpm_event", "authz_core", "mime", "socache_shmcb", "ssl", "http2")
         config = _CONFIG.format(
-            folder=at.folder, name=NAME, user=_USER, server=at.server, port=at.port, protocol=self.protocol,
+            folder=at.folder, name=base.NAME, user=_USER, server=at.server, port=at.port, protocol=self.protocol,
             cert=at.cert, key=at.key, root=at.object.parent,
             modules="\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in modules),
         )  # fmt: skip
         file = at.folder / "apache.conf"
-        argv = (path("apache2"), "-D", "FOREGROUND", "-f", str(file))
-        return Command((*_as_web_server(), *argv), files={file: config}, ready=Listening("tcp", at.port))
+        argv = (base.path("apache2"), "-D", "FOREGROUND", "-f", str(file))
+        return Command((*_as_web_server(), *argv), files={file: config}, ready=base.Listening("tcp", at.port))
 
     def client(self, at: Setup) -> Command:
         # The certificate has no address, there is no name server, and wget2 takes no name besides an address.
@@ -93,11 +76,7 @@ class ApacheWget2:
             "--no-ocsp", "--no-tls-resume", "--no-check-certificate", f"--bind-address={at.client}",
             "--no-proxy", "--output-document=/dev/null", self.option,
         )  # fmt: skip
-        return Command((path("wget2"), *options, at.url))
-
-    def read(self, at: Setup) -> Measured:
-        del at
-        return Measured()
+        return Command((base.path("wget2"), *options, at.url))
 
 
 def _as_web_server() -> tuple[str, ...]:
@@ -105,7 +84,16 @@ def _as_web_server() -> tuple[str, ...]:
     ranges = [[int(word) for word in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
     if os.geteuid() != 0 or any(first <= _UID < first + count for first, _, count in ranges):
         return ()
-    return (path("unshare"), "--user", f"--map-user={_UID}", f"--map-group={_UID}")
+    return (base.path("unshare"), "--user", f"--map-user={_UID}", f"--map-group={_UID}")
 
 
-PROGRAM = ApacheWget2()
+class ApacheWget2Http11(ApacheWget2):
+    """HTTP/1.1 has no windows of its own: the kernel's TCP alone limits the transfer."""
+
+    name = "apache+wget2_http11"
+    summary = "Apache and wget2: HTTP/1.1, TLS 1.3, the kernel's TCP"
+    protocol = "http/1.1"
+    option = "--no-http2"
+
+
+PROGRAMS = (ApacheWget2(), ApacheWget2Http11())

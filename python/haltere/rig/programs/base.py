@@ -6,17 +6,20 @@ import json
 import os
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal
 
-from haltere import _core
+from haltere import _core, core
 
 NAME = "haltere.test"
 """The server's name in the certificates that `certificates` makes."""
 
 Role = Literal["contender", "load"]
+Transport = Literal["tcp", "quic", "mptcp", "icmp"]
 
 
 class ProgramError(Exception):
@@ -77,11 +80,7 @@ class Setup:
         return self.folder / "client.log"
 
     def bytes_to_fetch(self) -> int:
-        """Return the size.
-
-        Raises:
-            ProgramError: if the transfer has none.
-        """
+        """Return the size; raise `ProgramError` if the transfer has none."""
         if self.size is None:
             raise ProgramError("this program fetches an object of a given size: give the flow a size")
         return self.size
@@ -155,13 +154,9 @@ class Congestion:
     """The program's word for each of ours, if it has its own."""
 
     def word(self, name: str) -> str:
-        """Return the kernel's or the program's word.
-
-        Raises:
-            ProgramError: if the program has no such algorithm.
-        """
+        """Return the kernel's or the program's word; raise `ProgramError` if the program has no such algorithm."""
         if self.by != "program":
-            return "reno" if name == "newreno" else name
+            return core.in_kernel(name)
         if name not in self.own:
             raise ProgramError(f"this program has no congestion control {name!r}: it has {', '.join(self.own)}")
         return self.own[name]
@@ -174,63 +169,72 @@ class Congestion:
 OF_THE_KERNEL = Congestion("namespace")
 
 
-class Program(Protocol):
+class Program(ABC):
     """A server and a client that can stand in for a contender's implementation, or make a load."""
 
-    @property
-    def name(self) -> str:
-        """The implementation's name after the @."""
+    name: str
+    """The implementation's name after the @."""
+    summary: str
+    """A description in a line."""
+    role: Role = "contender"
+    """Whether it is a contender or a load beside contenders."""
+    virtual: bool = True
+    """Whether it also runs in a kernel's virtual time; what polls its clock or starts too much does not."""
+    transport: Transport = "tcp"
+    app: Literal["https", "raw", "mqtt"] = "https"
+    """The kind of traffic on the transport."""
+    packages: Mapping[str, str] = MappingProxyType({})
+    """The executables that have to be there, each with the way to get it."""
+    congestion: Congestion = OF_THE_KERNEL
+    """How its congestion control is chosen."""
 
-    @property
-    def summary(self) -> str:
-        """A description in a line."""
-
-    @property
-    def role(self) -> Role:
-        """Whether it is a contender or a load beside contenders."""
-
-    @property
-    def virtual(self) -> bool:
-        """Whether it also runs in a kernel's virtual time; what polls its clock or starts too much does not."""
-
-    @property
-    def transport(self) -> Literal["tcp", "quic", "mptcp", "icmp"]:
-        """The transport."""
-
-    @property
-    def app(self) -> Literal["https", "raw", "mqtt"]:
-        """The kind of traffic on the transport."""
-
-    @property
-    def packages(self) -> Mapping[str, str]:
-        """The executables that have to be there, each with the way to get it."""
-
-    @property
-    def congestion(self) -> Congestion:
-        """How its congestion control is chosen."""
-
+    @abstractmethod
     def version(self) -> str:
         """Return the version, for the manifest."""
 
+    @abstractmethod
     def server(self, at: Setup) -> Command | None:
         """Return the server, if there is one. Files that it reads may be written by `Command.files`."""
 
+    @abstractmethod
     def client(self, at: Setup) -> Command:
         """Return the client; when it has ended with status 0 the transfer is over."""
 
-    def read(self, at: Setup) -> Measured:
+    def read(self, at: Setup) -> Measured:  # noqa: ARG002 (most clients leave a report)
         """Return what the client said. Only after it has ended."""
+        return Measured()
 
 
-class BrokerProgram(Program, Protocol):
+class BrokerProgram(Program):
     """A broker of MQTT; its clients are our own."""
 
-    @property
-    def forwards_at_once(self) -> bool:
-        """Whether it passes messages of QoS 2 on when they come, and not once they are released."""
+    app = "mqtt"
+    forwards_at_once: bool
+    """Whether it passes messages of QoS 2 on when they come, and not once they are released."""
 
+    @abstractmethod
     def broker(self, at: Setup, how: Broker) -> Command:
         """Return the broker. It is ready when its last listener is."""
+
+    def server(self, at: Setup) -> Command:  # noqa: ARG002
+        """Refuse a flow without messages."""
+        raise ProgramError(f"{self.name} is a broker: give the flow a table mqtt")
+
+    client = server
+
+
+def apt(**packages: str) -> dict[str, str]:
+    """Return the executables of Debian packages, each with the way to get it."""
+    return {name: f"apt-get install {package}" for name, package in packages.items()}
+
+
+def built(program: str) -> dict[str, str]:
+    """Return an executable that is built from `peers`, with the way to get it."""
+    return {f"haltere-{program}": f"cd peers/{program} && go build -o /usr/local/bin/haltere-{program} ."}
+
+
+ALONE = {"QUIC_GO_DISABLE_GSO": "true"}
+"""The environment in which quic-go sends datagrams one by one, so that a queue sees packets and not trains of them."""
 
 
 def missing(program: Program) -> dict[str, str]:
@@ -265,14 +269,19 @@ def debian_version(package: str) -> str:
 
 
 def last_json(log: Path, who: str) -> dict[str, Any]:
-    """Return the JSON object on the last line of a log.
-
-    Raises:
-        ProgramError: if there is none.
-    """
+    """Return the JSON object on the last line of a log; raise `ProgramError` if there is none."""
     try:
         output: dict[str, Any] = json.loads(log.read_text(errors="replace").strip().splitlines()[-1])
     except (OSError, ValueError, IndexError) as error:
+        raise ProgramError(f"{who} left no report: {error}") from None
+    return output
+
+
+def json_file(report: Path, who: str) -> dict[str, Any]:
+    """Return the JSON object in a file that a client wrote; raise `ProgramError` if there is none."""
+    try:
+        output: dict[str, Any] = json.loads(report.read_text(errors="replace"))
+    except (OSError, ValueError) as error:
         raise ProgramError(f"{who} left no report: {error}") from None
     return output
 

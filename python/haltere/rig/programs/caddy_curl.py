@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from haltere.rig.programs._curl import Curl
+from haltere.rig.programs.base import NAME, Command, Listening, Setup, apt, first_line, path
 
-from haltere.rig.programs import _caddy, _curl
-from haltere.rig.programs.base import OF_THE_KERNEL, Command, Congestion, Measured, Role, Setup
+_CONFIG = """\
+{{
+  admin off
+  auto_https off
+  persist_config off
+  servers {{
+    protocols h1 h2
+  }}
+}}
+https://{name}:{port} {{
+  bind {server}
+  tls {cert} {key}
+  root * {root}
+  file_server
+}}
+"""
 
 
-class CaddyCurl:
+class CaddyCurl(Curl):
     """A server in Go, a client in C."""
 
     name = "caddy+curl"
     summary = "Caddy and curl: HTTP/2, TLS 1.3, the kernel's TCP"
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["https"] = "https"
-    packages: Mapping[str, str] = {**_caddy.PACKAGE, **_curl.PACKAGE}
-    congestion: Congestion = OF_THE_KERNEL
+    packages = apt(curl="curl") | {
+        "caddy": "go install github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9, then copy it to /usr/local/bin"
+    }
 
-    def version(self) -> str:
-        return f"{_caddy.version()}; {_curl.version()}"
+    def server_version(self) -> str:
+        return f"caddy {first_line('caddy', 'version').split()[0]}"
 
     def server(self, at: Setup) -> Command:
-        return _caddy.server(at, "h1 h2")
+        file = at.folder / "Caddyfile"
+        config = _CONFIG.format(
+            name=NAME, port=at.port, server=at.server, cert=at.cert, key=at.key, root=at.object.parent
+        )
+        return Command(
+            (path("caddy"), "run", "--config", str(file), "--adapter", "caddyfile"),
+            files={file: config},
+            environment={"XDG_DATA_HOME": str(at.folder), "XDG_CONFIG_HOME": str(at.folder)},
+            ready=Listening("tcp", at.port),
+        )
 
-    def client(self, at: Setup) -> Command:
-        return _curl.client(at)
 
-    def read(self, at: Setup) -> Measured:
-        return _curl.read(at)
-
-
-PROGRAM = CaddyCurl()
+PROGRAMS = (CaddyCurl(),)

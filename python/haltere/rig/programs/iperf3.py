@@ -2,55 +2,40 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Literal
-
-from haltere.rig.programs.base import (
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    ProgramError,
-    Role,
-    Setup,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, ProgramError, Setup
 
 _DURATION_S = 10.0
 
 
-class Iperf3:
+class Iperf3(Program):
     """One TCP connection whose data goes from server to client, as contenders' does."""
 
     name = "iperf3"
     summary = "iperf3: one bulk TCP connection beside contenders"
-    role: Role = "load"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["raw"] = "raw"
-    packages: Mapping[str, str] = {"iperf3": "apt-get install iperf3"}
-    congestion: Congestion = Congestion("socket")
+    role = "load"
+    app = "raw"
+    packages = base.apt(iperf3="iperf3")
+    congestion = base.Congestion("socket")
 
     def version(self) -> str:
-        return first_line("iperf3", "--version")
+        return base.first_line("iperf3", "--version")
 
     def server(self, at: Setup) -> Command:
-        argv = (path("iperf3"), "--server", "--one-off", "--bind", at.server, "--port", str(at.port))
-        return Command(argv, ready=Listening("tcp", at.port))
+        argv = (base.path("iperf3"), "--server", "--one-off", "--bind", at.server, "--port", str(at.port))
+        return Command(argv, ready=base.Listening("tcp", at.port))
 
     def client(self, at: Setup) -> Command:
         much = ("--bytes", str(at.size)) if at.size is not None else ("--time", f"{at.duration_s or _DURATION_S:g}")
         options = ("--reverse", "--json", "--bind", at.client, "--congestion", self.congestion.word(at.congestion))
-        return Command((path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
+        return Command((base.path("iperf3"), "--client", at.server, "--port", str(at.port), *options, *much))
 
     def read(self, at: Setup) -> Measured:
+        report = base.json_file(at.client_log, "iperf3")
         try:
-            report = json.loads(at.client_log.read_text())
             total = report["end"]["sum_received"]
             sender = report["end"]["streams"][0]["sender"]
-        except (OSError, ValueError, LookupError) as error:
+        except LookupError as error:
             raise ProgramError(f"iperf3 left no report: {error}") from None
         return Measured(
             completion_s=total["seconds"],
@@ -59,4 +44,4 @@ class Iperf3:
         )
 
 
-PROGRAM = Iperf3()
+PROGRAMS = (Iperf3(),)

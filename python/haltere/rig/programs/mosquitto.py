@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
-from haltere.rig.programs.base import (
-    OF_THE_KERNEL,
-    Broker,
-    Command,
-    Congestion,
-    Listener,
-    Listening,
-    Measured,
-    ProgramError,
-    Role,
-    Setup,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import BrokerProgram, Command, ProgramError, Setup
 
 
-class Mosquitto:
+class Mosquitto(BrokerProgram):
     """It is as its defaults make it, but for TCP_NODELAY, which it sets unless the contender has `+nagle`.
 
     It keeps nothing on disk, and publishes no statistics: both would wake it up.
@@ -29,18 +14,13 @@ class Mosquitto:
 
     name = "mosquitto"
     summary = "mosquitto: a broker of MQTT over TCP or TLS"
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["mqtt"] = "mqtt"
-    packages: Mapping[str, str] = {"mosquitto": "apt-get install mosquitto"}
-    congestion: Congestion = OF_THE_KERNEL
-    forwards_at_once: bool = False
+    packages = base.apt(mosquitto="mosquitto")
+    forwards_at_once = False
 
     def version(self) -> str:
-        return first_line("mosquitto", "-h")
+        return base.first_line("mosquitto", "-h")
 
-    def broker(self, at: Setup, how: Broker) -> Command:
+    def broker(self, at: Setup, how: base.Broker) -> Command:
         file = at.folder / "mosquitto.conf"
         lines = [
             "per_listener_settings false",
@@ -59,12 +39,12 @@ class Mosquitto:
             "log_type warning",
         ]
         return Command(
-            (path("mosquitto"), "-c", str(file)),
+            (base.path("mosquitto"), "-c", str(file)),
             files={file: "\n".join(lines) + "\n"},
-            ready=Listening("tcp", how.listeners[-1].port),
+            ready=base.Listening("tcp", how.listeners[-1].port),
         )
 
-    def _listener(self, at: Setup, one: Listener, how: Broker) -> list[str]:
+    def _listener(self, at: Setup, one: base.Listener, how: base.Broker) -> list[str]:
         if one.carrier == "quic":
             raise ProgramError("mosquitto has no QUIC: choose quic@mochi, or tcp for this connection")
         lines = [f"listener {one.port} {one.address}", f"max_topic_alias {how.limits['topic_alias_maximum']}"]
@@ -72,14 +52,5 @@ class Mosquitto:
             lines += [f"certfile {at.cert}", f"keyfile {at.key}", "tls_version tlsv1.3"]
         return lines
 
-    def server(self, _: Setup) -> Command:
-        raise ProgramError("mosquitto is a broker: give the flow a table mqtt")
 
-    def client(self, _: Setup) -> Command:
-        raise ProgramError("mosquitto is a broker: give the flow a table mqtt")
-
-    def read(self, _: Setup) -> Measured:
-        return Measured()
-
-
-PROGRAM = Mosquitto()
+PROGRAMS = (Mosquitto(),)

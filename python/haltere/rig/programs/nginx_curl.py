@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Literal
 
-from haltere.rig.programs import _curl
-from haltere.rig.programs.base import (
-    NAME,
-    OF_THE_KERNEL,
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    Role,
-    Setup,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs._curl import Curl
+from haltere.rig.programs.base import Command, Setup
 
 _CONFIG = """\
 daemon off;
@@ -47,43 +35,26 @@ http {{
 """
 
 
-class NginxCurl:
+class NginxCurl(Curl):
     """One process each; what matters on the wire is left as nginx and curl have it."""
 
     name = "nginx+curl"
     summary = "nginx and curl: HTTP/2, TLS 1.3, the kernel's TCP"
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["https"] = "https"
-    packages: Mapping[str, str] = {"nginx": "apt-get install nginx-light", **_curl.PACKAGE}
-    congestion: Congestion = OF_THE_KERNEL
+    packages = base.apt(nginx="nginx-light", curl="curl")
 
-    def version(self) -> str:
-        return f"{first_line('nginx', '-v')}; {_curl.version()}"
+    def server_version(self) -> str:
+        return base.first_line("nginx", "-v")
 
     def server(self, at: Setup) -> Command:
         # As root, nginx gives its folders to a user of its own, which need not exist where the rig is.
         user = "user root root;" if os.geteuid() == 0 else ""
         config = _CONFIG.format(
-            user=user,
-            folder=at.folder,
-            server=at.server,
-            port=at.port,
-            name=NAME,
-            cert=at.cert,
-            key=at.key,
+            user=user, folder=at.folder, server=at.server, port=at.port, name=base.NAME, cert=at.cert, key=at.key,
             root=at.object.parent,
-        )
+        )  # fmt: skip
         file = at.folder / "nginx.conf"
-        argv = (path("nginx"), "-p", str(at.folder), "-e", str(at.folder / "nginx.log"), "-c", str(file))
-        return Command(argv, files={file: config}, ready=Listening("tcp", at.port))
-
-    def client(self, at: Setup) -> Command:
-        return _curl.client(at)
-
-    def read(self, at: Setup) -> Measured:
-        return _curl.read(at)
+        argv = (base.path("nginx"), "-p", str(at.folder), "-e", str(at.folder / "nginx.log"), "-c", str(file))
+        return Command(argv, files={file: config}, ready=base.Listening("tcp", at.port))
 
 
-PROGRAM = NginxCurl()
+PROGRAMS = (NginxCurl(),)

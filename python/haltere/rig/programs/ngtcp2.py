@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
-
-from haltere.rig.programs.base import (
-    NAME,
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    ProgramError,
-    Role,
-    Setup,
-    debian_version,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, ProgramError, Setup
 
 _SERVER, _CLIENT = "gtlsserver", "gtlsclient"
 
 
-class Ngtcp2:
+class Ngtcp2(Program):
     """Datagrams are sent one by one, so that a queue sees packets and not trains of them; the rest is ngtcp2's own."""
 
     name = "ngtcp2"
     summary = "ngtcp2's examples: HTTP/3, QUIC with its own congestion control, TLS by GnuTLS"
-    role: Role = "contender"
-    virtual: bool = True
-    transport: Literal["quic"] = "quic"
-    app: Literal["https"] = "https"
-    packages: Mapping[str, str] = {
-        _SERVER: "apt-get install ngtcp2-server",
-        _CLIENT: "apt-get install ngtcp2-client",
-    }
-    congestion: Congestion = Congestion("program", {"newreno": "reno", "cubic": "cubic", "bbr": "bbr", "bbr2": "bbr2"})
+    transport = "quic"
+    packages = base.apt(gtlsserver="ngtcp2-server", gtlsclient="ngtcp2-client")
+    congestion = base.Congestion("program", {"newreno": "reno", "cubic": "cubic", "bbr": "bbr", "bbr2": "bbr2"})
 
     def version(self) -> str:
-        return f"ngtcp2 {debian_version('ngtcp2-server')}"
+        return f"ngtcp2 {base.debian_version('ngtcp2-server')}"
 
     def server(self, at: Setup) -> Command:
         # The list of media types must be there, or the server ends; an empty one will do.
@@ -46,17 +27,17 @@ class Ngtcp2:
             "--quiet", "--max-gso-dgrams=1", f"--cc={self.congestion.word(at.congestion)}",
             f"--htdocs={at.object.parent}", f"--mime-types-file={types}",
         )  # fmt: skip
-        argv = (path(_SERVER), *options, at.server, str(at.port), str(at.key), str(at.cert))
-        return Command(argv, files={types: ""}, ready=Listening("udp", at.port))
+        argv = (base.path(_SERVER), *options, at.server, str(at.port), str(at.key), str(at.cert))
+        return Command(argv, files={types: ""}, ready=base.Listening("udp", at.port))
 
     def client(self, at: Setup) -> Command:
         # The object is kept, to be counted: the client ends with status 0 even if it got none.
         download = at.folder / "download"
         options = (
             "--quiet", "--no-quic-dump", "--no-http-dump", "--exit-on-all-streams-close", f"--download={download}",
-            f"--sni={NAME}",
+            f"--sni={base.NAME}",
         )  # fmt: skip
-        argv = (path(_CLIENT), *options, at.server, str(at.port), at.named_url)
+        argv = (base.path(_CLIENT), *options, at.server, str(at.port), at.named_url)
         return Command(argv, files={download / ".here": ""})
 
     def read(self, at: Setup) -> Measured:
@@ -66,4 +47,4 @@ class Ngtcp2:
         return Measured(bytes=got.stat().st_size)
 
 
-PROGRAM = Ngtcp2()
+PROGRAMS = (Ngtcp2(),)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Literal
 
-from haltere.rig.programs.base import Command, Congestion, Measured, ProgramError, Role, Setup, first_line, path
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, ProgramError, Setup
 
 _TIMES = re.compile(r"= ([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms")
 _INTERVAL_S = 0.1
 _DURATION_S = 10.0
 
 
-class Ping:
+class Ping(Program):
     """Ten echoes a second, from the server's side, of the common 56 bytes."""
 
     name = "ping"
     summary = "ping: ten echoes a second beside contenders"
-    role: Role = "load"
-    virtual: bool = True
-    transport: Literal["icmp"] = "icmp"
-    app: Literal["raw"] = "raw"
-    packages: Mapping[str, str] = {"ping": "apt-get install iputils-ping"}
-    congestion: Congestion = Congestion("program")
+    role = "load"
+    transport = "icmp"
+    app = "raw"
+    packages = base.apt(ping="iputils-ping")
+    congestion = base.Congestion("program")
 
     def version(self) -> str:
-        return first_line("ping", "-V")
+        return base.first_line("ping", "-V")
 
     def server(self, at: Setup) -> None:
         del at
@@ -34,7 +32,7 @@ class Ping:
     def client(self, at: Setup) -> Command:
         count = max(1, round((at.duration_s or _DURATION_S) / _INTERVAL_S))
         return Command(
-            (path("ping"), "-n", "-q", "-i", f"{_INTERVAL_S:g}", "-c", str(count), "-I", at.client, at.server)
+            (base.path("ping"), "-n", "-q", "-i", f"{_INTERVAL_S:g}", "-c", str(count), "-I", at.client, at.server)
         )
 
     def read(self, at: Setup) -> Measured:
@@ -45,4 +43,4 @@ class Ping:
         return Measured(details={name: float(ms) / 1000 for name, ms in zip(names, found.groups(), strict=True)})
 
 
-PROGRAM = Ping()
+PROGRAMS = (Ping(),)

@@ -76,11 +76,7 @@ class Process:
             time.sleep(_LOOK_S)
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until it has ended.
-
-        Raises:
-            ProgramError: if it fails, or takes too long.
-        """
+        """Wait until it has ended; raise `ProgramError` if it fails, or takes too long."""
         if not self._ended(timeout_s):
             raise ProgramError(f"{self.name} did not end within {timeout_s:g} s: {self.said()}")
         self._signal(signal.SIGKILL)

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
-from haltere.rig.programs.base import (
-    NAME,
-    OF_THE_KERNEL,
-    Command,
-    Congestion,
-    Listening,
-    Measured,
-    Role,
-    Setup,
-    first_line,
-    path,
-)
+from haltere.rig.programs import base
+from haltere.rig.programs.base import Command, Measured, Program, Setup
 
 _KEY = "id"
 _SEPARATION = Path("/run/sshd")
@@ -38,24 +26,17 @@ Subsystem sftp internal-sftp
 """
 
 
-class Scp:
+class Scp(Program):
     """Server and client with keys made for the transfer. sshd needs the real root: it changes users."""
 
     name = "scp"
     summary = "scp: a file over SSH beside contenders"
-    role: Role = "load"
-    virtual: bool = True
-    transport: Literal["tcp"] = "tcp"
-    app: Literal["raw"] = "raw"
-    packages: Mapping[str, str] = {
-        "sshd": "apt-get install openssh-server",
-        "scp": "apt-get install openssh-client",
-        "ssh-keygen": "apt-get install openssh-client",
-    }
-    congestion: Congestion = OF_THE_KERNEL
+    role = "load"
+    app = "raw"
+    packages = base.apt(sshd="openssh-server", scp="openssh-client") | base.apt(**{"ssh-keygen": "openssh-client"})
 
     def version(self) -> str:
-        return first_line("ssh", "-V")
+        return base.first_line("ssh", "-V")
 
     def server(self, at: Setup) -> Command:
         # The only path outside the folder: sshd requires this empty folder, which its service would make.
@@ -69,18 +50,18 @@ class Scp:
         file = at.folder / "sshd.conf"
         config = _CONFIG.format(port=at.port, server=at.server, folder=at.folder, key=_KEY)
         return Command(
-            (path("sshd"), "-D", "-e", "-f", str(file)), files={file: config}, ready=Listening("tcp", at.port)
+            (base.path("sshd"), "-D", "-e", "-f", str(file)), files={file: config}, ready=base.Listening("tcp", at.port)
         )
 
     def client(self, at: Setup) -> Command:
         options = (
             "StrictHostKeyChecking=no", f"UserKnownHostsFile={at.folder / 'known'}", "BatchMode=yes",
-            f"HostKeyAlias={NAME}", f"BindAddress={at.client}", "IdentitiesOnly=yes",
+            f"HostKeyAlias={base.NAME}", f"BindAddress={at.client}", "IdentitiesOnly=yes",
         )  # fmt: skip
         words = tuple(word for option in options for word in ("-o", option))
         source = f"{getpass.getuser()}@{at.server}:{at.object}"
         key = str(at.folder / _KEY)
-        argv = (path("scp"), "-F", "none", "-q", "-P", str(at.port), "-i", key, *words, source, "/dev/null")
+        argv = (base.path("scp"), "-F", "none", "-q", "-P", str(at.port), "-i", key, *words, source, "/dev/null")
         return Command(argv)
 
     def read(self, at: Setup) -> Measured:
@@ -88,7 +69,7 @@ class Scp:
 
 
 def _make_key(file: str) -> None:
-    first_line("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", NAME, "-f", file)
+    base.first_line("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", base.NAME, "-f", file)
 
 
-PROGRAM = Scp()
+PROGRAMS = (Scp(),)

@@ -1,0 +1,121 @@
+"""The commands around results: `haltere explore`, `diff`, `export`, `pack` and `unpack`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from haltere import explorer
+from haltere.claims.difference import Difference, compare, place
+from haltere.cli import exits, show
+from haltere.documents import shown
+from haltere.export import archive
+from haltere.export.tables import Format, export
+from haltere.results import Results, load
+
+
+def explore(given: Sequence[Path]) -> None:
+    """Write the page of each results folder; with several, or for a folder of them, an index beside them."""
+    folders = list(dict.fromkeys(folder for one in given for folder in explorer.results_below(one)))
+    for folder in folders:
+        with show.err().status(f"writing {shown(folder)}"):
+            file = explorer.write(folder)
+        show.say(f"page: {shown(file)}")
+    if len(folders) > 1 or folders[0] != given[0]:
+        common = given[0] if len(given) == 1 else _common([folder.resolve().parent for folder in folders])
+        file = explorer.index(folders, common / "index.html")
+        show.say(f"index: {shown(file)}")
+
+
+def _common(folders: Sequence[Path]) -> Path:
+    """Return the deepest folder that holds all of these."""
+    first = folders[0]
+    return next(one for one in (first, *first.parents) if all(folder.is_relative_to(one) for folder in folders))
+
+
+SHOWN = 40
+"""Real changes that the table shows at most."""
+
+
+def diff(a: Path, b: Path, metrics: Sequence[str] | None, *, as_json: bool) -> int:
+    """Print what changed and return the exit code: 0 if nothing is real, else that of a difference."""
+    first, second = load(a), load(b)
+    found = compare(first, second, metrics=metrics)
+    if as_json:
+        show.data(found.data())
+    else:
+        _print_difference(found, first, second)
+    return exits.DIFFERENT if found.real or any(after > before for _, before, after in found.failures) else 0
+
+
+def _print_difference(found: Difference, a: Results, b: Results) -> None:
+    show.out()
+    for letter, results in (("A", a), ("B", b)):
+        manifest = results.manifest
+        show.say(
+            f"{letter}: {shown(results.path)}, haltere {manifest['haltere']}, seed {manifest['seed']}, "
+            f"{manifest['replications']} replications, {manifest['counts']['failed']} failed",
+            style="dim",
+        )
+    for letter, alone in (("A", found.only_a), ("B", found.only_b)):
+        if alone:
+            show.say(f"only in {letter}: {len(alone)} treatments, such as {place(alone[0])}")
+    for levels, before, after in found.failures[:SHOWN]:
+        show.say(f"failed runs: {before} in A, {after} in B: {place(levels)}")
+    real = found.real
+    if real:
+        rows = [
+            (
+                place({"experiment": one.experiment, **one.levels}), one.metric.axis, show.number(one.a),
+                show.number(one.b), one.said, "exact" if one.p is None else show.number(one.p, 2),
+            )
+            for one in real[:SHOWN]
+        ]  # fmt: skip
+        show.out().print(show.table("treatment", "metric", "A", "B", "B against A", "p", rows=rows, left=2))
+        if len(real) > SHOWN:
+            show.say(f"and {len(real) - SHOWN} more real changes: --json has all")
+    how = "in pairs" if found.paired else "as independent sets, as the seeds differ"
+    show.say(found.answer)
+    show.say(f"compared {how}; p is corrected for {found.tests} tests (Holm)", style="dim")
+
+
+def export_tables(folder: Path, form: str, tables: list[str] | None, out: Path | None) -> None:
+    """Write tables as files and say which."""
+    written = export(load(folder), out or folder / form, cast("Format", form), names=tuple(tables or ()))
+    for file in written:
+        show.say(shown(file))
+
+
+def pack(folder: Path, out: Path | None, study: Path | None) -> None:
+    """Write the archive and say how large it is."""
+    file = archive.pack(folder, out or Path(f"{folder.resolve().name}.tar.gz"), study=study)
+    show.say(f"{shown(file)}: {show.number(file.stat().st_size / 1e6, 3)} MB")
+    if not (folder / "report.html").exists():
+        show.say(f"there is no report in it: haltere report {shown(folder)} writes one")
+
+
+def unpack(file: Path, out: Path | None, workers: int | None, *, run: bool) -> int:
+    """Unpack, run again, compare; return 0 if the tables are the same, else that of a difference."""
+    name = file.name.removesuffix(".gz").removesuffix(".tar")
+    folder = archive.unpack(file, out or Path(f"{name}-unpacked"))
+    show.say(f"study, results and versions are in {shown(folder)}")
+    if not run:
+        return 0
+    with show.progress(name) as advance:
+        found = archive.again(folder, workers=workers, on_progress=advance)
+    words = {
+        "same": "the same to the byte",
+        "equal": "the same numbers, written in other bytes",
+        "different": "DIFFERENT",
+        "missing": "MISSING",
+    }
+    for table, same in found.tables.items():
+        show.say(f"{table}: {words[same]}")
+    if not found.same:
+        show.say(
+            f"packed by haltere {found.packed_by}, run by {found.run_by}, "
+            f"{'the same build' if found.same_core else 'another build'} of its core; what differs: "
+            f"haltere diff {shown(folder / 'results')} {shown(folder / 'again')}"
+        )
+    return 0 if found.same else exits.DIFFERENT

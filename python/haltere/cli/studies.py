@@ -1,0 +1,214 @@
+"""The commands around studies: `haltere design`, `when`, `report`, `new` and `list`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from haltere import core, shipped
+from haltere.cli import exits, show
+from haltere.documents import shown
+from haltere.errors import HaltereError, InputError, Interrupted, Place, as_written
+from haltere.executor import ThreadExecutor
+from haltere.results import load, read_manifest
+from haltere.runner.interrupt import stop_on_interrupt
+from haltere.study import Study
+from haltere.study.model import Range, name_problem
+from haltere.when import Found, Plan, search
+
+if TYPE_CHECKING:
+    from haltere.figures.design import Drawn
+
+FORMATS = ("svg", "pdf", "png")
+
+
+def design(path: Path, *, variant: str | None, experiments: Sequence[str] | None, out: Path | None) -> None:
+    """Draw the design of each experiment that has ranges, and say where the picture is."""
+    from haltere.figures.design import draw_design
+
+    study = Study.load(path, variant=variant)
+    chosen = list(dict.fromkeys(t.experiment for t in study.select(experiments)))
+    drawable = [name for name in chosen if _ranges(study, name)]
+    if not drawable:
+        raise InputError(
+            "no design to draw: none of these experiments draws a factor from a range",
+            field="--experiment" if experiments else "STUDY",
+            given=", ".join(chosen),
+            right="an experiment with design = 'space-filling' and a factor such as { from = '1ms', to = '600ms' }",
+        )
+    folder = out or Path("designs") / study.name
+    for name in drawable:
+        experiment = study.file.experiments[name]
+        points = experiment.points or 0
+        treatments = [t for t in study.treatments if t.experiment == name][:points]
+        factors = [
+            _drawn(factor, drawn, [t.levels[factor] for t in treatments])
+            for factor, drawn in _ranges(study, name).items()
+        ]
+        title = f"{study.name}, {experiment.title or name}: {points} points, {experiment.sampling or 'lhs'}"
+        files = draw_design(title, factors, folder / name, FORMATS)
+        show.say(f"{title}: {', '.join(shown(file) for file in files)}")
+
+
+def _ranges(study: Study, experiment: str) -> dict[str, Range]:
+    factors = study.file.experiments[experiment].factors
+    return {name: factor for name, factor in factors.items() if isinstance(factor, Range)}
+
+
+def _drawn(name: str, drawn: Range, labels: Sequence[str]) -> Drawn:
+    from haltere.figures.design import Drawn
+
+    values = [drawn.number(label) for label in labels]
+    return Drawn(name, drawn.unit, values, drawn.number(drawn.start), drawn.number(drawn.end), drawn.scale == "log")
+
+
+def when(
+    path: Path,
+    *,
+    results: Path | None,
+    variant: str | None,
+    claims: Sequence[int] | None,
+    minutes: float,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Search, and print the answers."""
+    ThreadExecutor(workers)  # refuses a wrong number of workers before anything is read
+    if not 0 < minutes < float("inf"):
+        raise InputError("is not a time", field="--minutes", given=str(minutes), right="a number of minutes above 0")
+    study = Study.load(path, variant=variant)
+    folder = results or Path("results") / study.name
+    with show.searching() as advance, stop_on_interrupt() as stop:
+        found = search(study, folder, Plan(minutes, tuple(claims or ()), workers, stop, advance))
+    if as_json:
+        show.data(found.data())
+        return
+    for one in found.claims:
+        if not claims or one.number in claims:
+            _print_found(one)
+    if stop.is_set():
+        raise Interrupted(f"stopped: what was found is written in {shown(folder)}; the same command goes on")
+    show.say(f"next: haltere report {shown(folder)}")
+
+
+def _print_found(one: Found) -> None:
+    show.say(f"{one.number}. {one.sentence}", style="bold")
+    show.say(f"   {one.answer()}.")
+    for line in one.lines():
+        show.say(f"   {line}", style="dim")
+
+
+def report(results: Path, study: Path | None) -> None:
+    """Write the report and say where it is."""
+    manifest = load(results).manifest
+    file = manifest["study_file"]  # a comparison of two lakes has none
+    folder = study or (None if file is None else Path(str(file)).parent)
+    if folder is not None and not folder.is_dir():
+        raise InputError(
+            "the study's folder is not here",
+            place=Place(shown(folder)),
+            field="--study",
+            right="the folder of the study that these results came from",
+        )
+    from haltere.report import written
+
+    console = show.out()
+    with console.status("writing the report"):
+        page, findings = written(results, folder)
+    show.say((results / "verdicts.md").read_text(encoding="utf-8").partition("\n\n")[0])
+    show.say(f"report: {shown(page)}")
+    broken = findings.broken()
+    for reason in broken:
+        show.note(f"claims: {reason}")
+    exits.end(bool(broken), 2)
+
+
+STARTER = ("study.toml", "figures.toml", "claims.py")
+"""The files of a new study."""
+
+
+def new(folder: Path) -> None:
+    """Write a small commented study that runs as it is.
+
+    Raises:
+        InputError: if the folder's name cannot name a study, or the folder is there already.
+    """
+    problem = name_problem("study", folder.name)
+    if problem:
+        raise InputError(problem[0], field="name", given=as_written(folder.name), right=problem[1])
+    if folder.exists():
+        raise InputError("is there already", field="name", given=shown(folder), right="a folder that is not there yet")
+    folder.mkdir(parents=True)
+    for name in STARTER:
+        text = files("haltere").joinpath("starter", name).read_text(encoding="utf-8")
+        (folder / name).write_text(text.replace("NAME", folder.name), encoding="utf-8")
+    show.say(f"{shown(folder)} has {', '.join(STARTER)}")
+    show.say(f"next: haltere run {shown(folder)}")
+
+
+def studies_here(folder: Path) -> list[dict[str, Any]]:
+    """Return the studies in a folder, and in `studies` below it: name, title, and the path that `haltere run` takes."""
+    found = sorted([*folder.glob("*/study.toml"), *folder.glob("studies/*/study.toml")])
+    return [{"study": shown(file.parent), **described(file)} for file in found]
+
+
+def described(file: Path) -> dict[str, Any]:
+    """Return the title of a study file, or what is wrong with it."""
+    try:
+        header = tomllib.loads(file.read_text(encoding="utf-8-sig")).get("study", {})
+    except (OSError, ValueError) as error:
+        return {"title": f"cannot be read: {error}"}
+    return {"title": str(header.get("title") or header.get("name", "")) if isinstance(header, dict) else ""}
+
+
+def results_here(folder: Path) -> list[dict[str, Any]]:
+    """Return the results folders below a folder: its path, the study's title, counts of runs, and when it finished."""
+    rows = []
+    for place in sorted([folder, *(one for one in folder.glob("*") if one.is_dir()), *folder.glob("results/*")]):
+        try:
+            manifest = read_manifest(place)
+        except HaltereError:
+            continue
+        if manifest and "study" in manifest:
+            rows.append(
+                {
+                    "results": shown(place),
+                    "title": manifest["study"].get("title") or manifest["study"].get("name", ""),
+                    "runs": manifest["counts"]["runs"],
+                    "failed": manifest["counts"]["failed"],
+                    "finished": manifest["finished"],
+                    "report": (place / "report.html").exists(),
+                }
+            )
+    return rows
+
+
+def everything(*, as_json: bool) -> None:
+    """Print the shipped studies, those here, the presets, and the results here."""
+    presets = [{"preset": one["name"], "also": one["also"], "summary": one["summary"]} for one in core.presets()]
+    listed: dict[str, list[dict[str, Any]]] = {
+        "shipped studies": [{"study": one.name, "title": one.title} for one in shipped.studies()],
+        "studies here": studies_here(Path()),
+        "presets": presets,
+        "results here": results_here(Path()),
+    }
+    if as_json:
+        show.data({name.replace(" ", "_"): rows for name, rows in listed.items()})
+        return
+    show.out()
+    for name, rows in listed.items():
+        if not rows:
+            show.say(f"{name}: none")
+            continue
+        cells = [[_words(value) for value in row.values()] for row in rows]
+        show.out().print(show.table(*rows[0], rows=cells, left=len(rows[0]), title=name))
+    show.say("next: haltere run STUDY; haltere new NAME writes one to begin with; haltere compare ... --path PRESET")
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
