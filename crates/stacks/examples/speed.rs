@@ -3,7 +3,7 @@
 //! `speed STACK CIPHER MEGABYTES MBITS [CONGESTION]`, such as `speed quinn null 200 1000`; `haltere bench` measures whole
 //! scenarios.
 
-#[path = "../tests/ends/mod.rs"]
+#[path = "../tests/all/ends/mod.rs"]
 mod ends;
 
 use cpu_time::ThreadTime;
