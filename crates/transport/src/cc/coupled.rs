@@ -94,13 +94,14 @@ pub(super) mod samples {
         cc
     }
 
-    /// How many ACKs of a segment it takes until the window changes, and whether it grows; `None` if it does not in 100 000.
-    pub fn acks_to_change(algorithm: Algorithm, views: &[PathView]) -> Option<(u32, bool)> {
+    /// How many ACKs of a segment it takes until the window changes, negative if it shrinks; `None` if it does not change in
+    /// 100 000.
+    pub fn acks_to_change(algorithm: Algorithm, views: &[PathView]) -> Option<i32> {
         let window = PathView::own(views)?.window;
         let mut cc = avoiding(algorithm, window / MSS);
         (1..100_000).find_map(|n| {
             cc.on_ack(&ack(|_| ()), views);
-            (cc.window() != window).then(|| (n, cc.window() > window))
+            (cc.window() != window).then(|| if cc.window() > window { n } else { -n })
         })
     }
 }

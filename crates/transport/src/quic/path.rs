@@ -120,11 +120,11 @@ impl Path {
         let initial_window = about.initial_window;
         let shadows = config.shadows().map(|own| (own.algorithm, own.facts(mss, config.ip_udp, about.stream.clone())));
         let shadows: Vec<_> = shadows.collect();
-        let cc = match controllers {
+        let controller = match controllers {
             Some(make) => make(about),
             None => config.algorithm.build(about),
         };
-        let cc = cc::with_shadows(cc, config.pacing, shadows.into_iter());
+        let cc = cc::with_shadows(cc::Contestant { controller, paced: config.pacing }, shadows.into_iter());
         Path {
             id,
             way: Way(id),

@@ -274,7 +274,7 @@ impl Config {
     pub(super) fn controller(&self, stream: &Stream) -> Box<dyn CongestionController> {
         let facts = |config: &Config| config.facts(self.mss(), stream.clone());
         let shadows = self.shadows().map(|shadow| (shadow.algorithm, facts(shadow)));
-        cc::with_shadows(self.algorithm.build(facts(self)), self.paced, shadows)
+        cc::with_shadows(cc::Contestant::new(self.algorithm, facts(self)), shadows)
     }
 
     fn limited(&self, bytes: u32) -> u32 {
