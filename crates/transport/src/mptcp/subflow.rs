@@ -321,8 +321,10 @@ impl Subflow {
 
     /// Gives it the data from `start` on.
     pub fn give(&mut self, start: u64, len: u64) {
-        let joined = self.sent.push(Mapping { subflow: self.tcp.written(), data: start, len });
-        self.tcp.give(len, joined);
+        if !self.sent.push(Mapping { subflow: self.tcp.written(), data: start, len }) {
+            self.tcp.cut();
+        }
+        self.tcp.give(len);
         self.ready = true;
     }
 

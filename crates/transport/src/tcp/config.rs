@@ -283,7 +283,7 @@ impl Config {
 
     /// Length of a segment on the wire, IP header included.
     pub(crate) fn wire_len(&self, segment: &super::Segment) -> u32 {
-        segment.wire_len(self.timestamps) + self.base_header.saturating_sub(super::segment::BASE_HEADER)
+        segment.wire_len() + self.base_header.saturating_sub(super::segment::BASE_HEADER)
     }
 
     /// The mechanisms that the sending half consults while it runs.

@@ -60,13 +60,13 @@ impl Sender {
 
     /// Arms the probe timer if the state requires it, otherwise the retransmission timer.
     pub(in crate::tcp) fn set_xmit_timer(&mut self, now: Time) {
-        if !self.schedule_probe(now, true) {
+        if !self.schedule_probe(now, self.rtt.rto()) {
             self.rearm_rto(now);
         }
     }
 
-    /// RFC 8985 section 7.2.
-    pub(super) fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
+    /// RFC 8985 section 7.2. The probe is not sent later than the retransmission timeout, which is in `rto`.
+    pub(super) fn schedule_probe(&mut self, now: Time, rto: Span) -> bool {
         if !self.rules.tlp || self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
             return false;
         }
@@ -76,7 +76,6 @@ impl Sender {
             Some(srtt) => srtt * 2 + self.ticks.slack(),
             None => Span::from_secs(1),
         };
-        let rto = if advancing { self.rtt.rto() } else { self.rto_left(now) };
         if !rto.is_zero() {
             span = span.min(rto);
         }
@@ -85,7 +84,7 @@ impl Sender {
     }
 
     /// The time until the retransmission timeout of the head.
-    fn rto_left(&self, now: Time) -> Span {
+    pub(super) fn rto_left(&self, now: Time) -> Span {
         let sent = self.board.head().map_or(now, |h| h.sent);
         (sent + self.rtt.rto()).since(now)
     }
