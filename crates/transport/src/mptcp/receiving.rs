@@ -2,7 +2,7 @@
 
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
-use crate::reordering::Sequence;
+use crate::reordering::{Release, Sequence};
 use crate::tcp::{Config, Window};
 use haltere_net::{Cx, Span, Time};
 
@@ -136,7 +136,8 @@ impl Receiving {
     /// A segment arrived on some subflow with the data from `start` to `end`, and what it allowed to be delivered was.
     pub fn count_arrival(&mut self, start: u64, end: u64, now: Time) {
         let counts = self.waiting.reordering();
-        self.order.arrive(start, end, self.next < end, now, counts);
+        let release = if self.next < end { Release::Later } else { Release::AtOnce };
+        self.order.arrive(start, end, release, now, counts);
         self.order.deliver(self.next, now, counts);
     }
 

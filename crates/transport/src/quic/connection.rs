@@ -18,7 +18,7 @@ use super::space::{Space, Spaces};
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use crate::path::{AddressChange, PathError, PathView};
+use crate::path::{AddressChange, PathError, PathStatus, PathView};
 use crate::spares::Spares;
 use haltere_net::incident::{TimerChange, TimerName};
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
@@ -146,7 +146,7 @@ impl Connection {
             peer: None,
             handshake_done_pending: false,
             events: VecDeque::new(),
-            stats: Stats::new(config.rtts),
+            stats: Stats { rtts: config.rtts.then(Default::default), ..Stats::default() },
             kept: Vec::new(),
             fates: Fates::default(),
             spare: None,
@@ -557,12 +557,12 @@ impl Endpoint for Connection {
         true
     }
 
-    fn set_backup(&mut self, path: PathId, backup: bool, cx: &mut Cx<'_>) -> Result<(), PathError> {
+    fn set_status(&mut self, path: PathId, status: PathStatus, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
-        self.set_status(path, backup)
+        self.change_status(path, status)
     }
 
     fn path_view(&self, path: PathId) -> Option<PathView> {
-        self.place(path).map(|i| self.paths[i].view(false))
+        self.place(path).map(|i| self.paths[i].view())
     }
 }

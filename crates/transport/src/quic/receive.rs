@@ -278,7 +278,7 @@ impl Connection {
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
-            Frame::PathStatus { path, sequence, backup } => self.on_path_status(path, sequence, backup)?,
+            Frame::PathStatus { path, sequence, status } => self.on_path_status(path, sequence, status)?,
             Frame::Identifier(frame) => self.on_identifier(frame, cx)?,
             Frame::AddAddress => self.on_design_frame()?,
             Frame::Paths { failed, .. } => {
@@ -353,7 +353,7 @@ impl Connection {
         let siblings = match &mut self.multi {
             Some(multi) if about.several && multi.coupled => {
                 multi.views.clear();
-                multi.views.extend(self.paths.iter().map(|path| path.view(false)));
+                multi.views.extend(self.paths.iter().map(|path| path.view()));
                 &mut multi.views[..]
             }
             _ => &mut [],

@@ -298,7 +298,7 @@ impl Path {
             self.delivery_rate = rate.rate().or(self.delivery_rate);
         }
         if let Some(own) = siblings.iter_mut().find(|view| view.id == self.id) {
-            *own = self.view(true);
+            *own = PathView { own: true, ..self.view() };
         }
         self.cc.on_ack(
             &cc::Ack {

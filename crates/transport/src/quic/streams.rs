@@ -7,7 +7,7 @@ use super::flow::ReceiveWindow;
 use super::frame::{TransportParameters, stream_header, varint_len};
 use crate::endpoint::{Event, Role, StreamId};
 use crate::reassembly::{Reassembly, Waiting};
-use crate::reordering::Sequence;
+use crate::reordering::{Release, Sequence};
 use crate::scheduler::Demand;
 use haltere_net::{Cx, Span, Time};
 use std::collections::VecDeque;
@@ -287,7 +287,7 @@ impl Streams {
         let after = stream.recv.held();
         if len > 0 {
             let counts = self.waiting.reordering();
-            stream.order.arrive(offset, end, false, now, counts);
+            stream.order.arrive(offset, end, Release::AtOnce, now, counts);
             stream.order.deliver(stream.recv.in_order(), now, counts);
         }
         let exhausted = stream.recv.exhausted();

@@ -10,6 +10,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc;
 use haltere_transport::mptcp::{self, Opening, Options};
+use haltere_transport::path::PathStatus;
 use haltere_transport::quic::{self, Datagram, Form, Frame, QuicPacket, Session, SpaceId};
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
@@ -141,14 +142,18 @@ fn mptcp_end(role: Role) -> mptcp::Connection {
     mptcp::Connection::new(mptcp::Config { announce: role == Role::Server, ..mptcp::Config::new(tcp) })
 }
 
+fn status() -> impl Strategy<Value = PathStatus> {
+    prop_oneof![Just(PathStatus::Available), Just(PathStatus::Backup)]
+}
+
 fn options() -> impl Strategy<Value = Options> {
     let maybe = || prop::option::of(numbers());
     let opening = prop_oneof![
         3 => Just(None),
         1 => Just(Some(Opening::Capable)),
-        1 => any::<bool>().prop_map(|backup| Some(Opening::Join { backup })),
+        1 => status().prop_map(|status| Some(Opening::Join(status))),
     ];
-    let others = (any::<[bool; 2]>(), prop::option::of(0u8..4), prop::option::of(any::<bool>()));
+    let others = (any::<[bool; 2]>(), prop::option::of(0u8..4), prop::option::of(status()));
     (opening, maybe(), maybe(), maybe(), others).prop_map(
         |(opening, data_ack, mapping, data_fin, ([add_address, echo], remove, priority))| Options {
             opening,

@@ -86,7 +86,7 @@ impl Connection {
                 Clearance::Paced(until) => until,
                 Clearance::Free | Clearance::Window => now,
             };
-            path.view_paced(false, paced_until)
+            path.view_paced(paced_until)
         }));
         if !multi.views.iter().any(|view| view.state.usable()) {
             for view in multi.views.iter_mut().filter(|view| view.state == PathState::Suspect) {

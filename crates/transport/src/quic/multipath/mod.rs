@@ -220,7 +220,7 @@ impl Connection {
         let now = self.now;
         let challenged = |p: &&mut Path| p.state == PathState::Validating && p.challenge_data() == data;
         if let Some(path) = self.paths.iter_mut().find(challenged) {
-            path.state = path.working();
+            path.state = path.status.wanted.working();
             path.validation.validated = true;
             path.challenge.due = false;
             path.cc.on_established(&Established { now, rtt: path.rtt.smoothed() });
@@ -294,7 +294,7 @@ impl Connection {
     /// A path on which the peer answered can be trusted again.
     pub(super) fn trust(&mut self, i: usize) {
         if self.paths[i].state == PathState::Suspect {
-            self.paths[i].state = self.paths[i].working();
+            self.paths[i].state = self.paths[i].status.wanted.working();
         }
     }
 

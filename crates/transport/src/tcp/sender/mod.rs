@@ -200,7 +200,7 @@ impl Sender {
             losses: (0, 0),
             path: config.path,
             reported: Reported::default(),
-            stats: Stats::new(config.rtts),
+            stats: Stats { rtts: config.rtts.then(Default::default), ..Stats::default() },
         }
     }
 
