@@ -1,12 +1,14 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
+use super::buffer::StreamData;
 use super::config::Design;
 use super::connection::{Connection, State};
 use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId};
 use super::path::Way;
-use super::received::AckPolicy;
+use super::received::{AckPolicy, Arrival};
+use super::recovery::Books;
 use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
@@ -212,8 +214,7 @@ impl Connection {
             }
         };
         let received = &mut self.spaces.of_mut(id, i).received;
-        received.on_packet(number, eliciting, arrived, cx.now, policy);
-        received.on_ecn(ecn, eliciting);
+        received.on_packet(Arrival { number, at: arrived, ecn, eliciting }, cx.now, policy);
         self.sent_since_heard = false;
         self.restart_idle();
         if id == SpaceId::Initial && self.config.retry {
@@ -248,7 +249,7 @@ impl Connection {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Stream { id, offset, len, fin, .. } => {
                 let clock = (cx.now, self.rtt());
-                self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
+                self.streams.on_stream_frame(id, StreamData { offset, len, fin }, clock, &mut self.events)?;
             }
             // For path 0, whichever path they come on.
             Frame::Ack(ref ack) => self.on_ack_of_first(id, ack, None, cx)?,
@@ -256,7 +257,7 @@ impl Connection {
             Frame::AckFrequency(ref asked) => self.on_ack_frequency(asked)?,
             Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
             Frame::Crypto { offset, len, last, ref parameters } => {
-                self.on_crypto(id, offset, u64::from(len), last, parameters.as_deref())?
+                self.on_crypto(id, StreamData { offset, len, fin: last }, parameters.as_deref())?
             }
             Frame::MaxData(limit) => self.streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit)?,
@@ -358,7 +359,8 @@ impl Connection {
             }
             _ => &mut [],
         };
-        self.paths[i].on_ack((id, space), (ack, counts), &about, &mut self.fates, &mut self.stats, siblings, cx)?;
+        let books = Books { fates: &mut self.fates, stats: &mut self.stats };
+        self.paths[i].on_ack((id, space), (ack, counts), (&about, siblings), books, cx)?;
         if self.paths.len() > 1 {
             self.trust(i);
         }
@@ -374,17 +376,15 @@ impl Connection {
     fn on_crypto(
         &mut self,
         id: SpaceId,
-        offset: u64,
-        len: u64,
-        last: bool,
+        data: StreamData,
         parameters: Option<&TransportParameters>,
     ) -> Result<(), &'static str> {
         // Post-handshake messages (session tickets) are not modelled.
         let Some(crypto) = self.crypto.get_mut(id as usize) else { return Ok(()) };
-        if offset.saturating_add(len) > crypto.recv.in_order() + MAX_CRYPTO {
+        if data.end() > crypto.recv.in_order() + MAX_CRYPTO {
             return Err("CRYPTO_BUFFER_EXCEEDED: too many handshake bytes out of order");
         }
-        crypto.recv.on_frame(offset, len, last)?;
+        crypto.recv.on_frame(data)?;
         crypto.recv.read();
         if let Some(parameters) = parameters {
             crypto.parameters = Some(Box::new(*parameters));

@@ -2,7 +2,7 @@
 
 mod control;
 
-use super::buffer::{Chunk, RecvBuffer, SendBuffer};
+use super::buffer::{Chunk, RecvBuffer, SendBuffer, StreamData};
 use super::flow::ReceiveWindow;
 use super::frame::{TransportParameters, stream_header, varint_len};
 use crate::endpoint::{Event, Role, StreamId};
@@ -265,9 +265,7 @@ impl Streams {
     pub fn on_stream_frame(
         &mut self,
         id: u64,
-        offset: u64,
-        len: u64,
-        fin: bool,
+        data: StreamData,
         (now, rtt): (Time, Option<Span>),
         events: &mut VecDeque<Event>,
     ) -> Result<(), &'static str> {
@@ -275,7 +273,7 @@ impl Streams {
         let (connection_limit, data_received) = (self.window.limit(), self.data_received);
         let stream = self.tables[initiator(id)].get_mut((id >> 2) as usize);
         let Some(stream) = stream.and_then(Option::as_deref_mut) else { return Ok(()) };
-        let end = offset.saturating_add(len);
+        let end = data.end();
         if end > stream.window.limit() {
             return Err("FLOW_CONTROL_ERROR: a stream's limit is exceeded");
         }
@@ -283,11 +281,11 @@ impl Streams {
             return Err("FLOW_CONTROL_ERROR: the connection's limit is exceeded");
         }
         let before = stream.recv.held();
-        let grown = stream.recv.on_frame(offset, len, fin)?;
+        let grown = stream.recv.on_frame(data)?;
         let after = stream.recv.held();
-        if len > 0 {
+        if data.len > 0 {
             let counts = self.waiting.reordering();
-            stream.order.arrive(offset, end, Release::AtOnce, now, counts);
+            stream.order.arrive(data.offset, end, Release::AtOnce, now, counts);
             stream.order.deliver(stream.recv.in_order(), now, counts);
         }
         let exhausted = stream.recv.exhausted();
@@ -495,17 +493,17 @@ impl Streams {
     }
 
     #[inline]
-    pub fn on_acked(&mut self, id: u64, offset: u64, len: u32, fin: bool) {
+    pub fn on_acked(&mut self, id: u64, data: StreamData) {
         let Some(stream) = self.get_mut(id) else { return };
-        stream.send.on_acked(offset..offset + u64::from(len), fin);
+        stream.send.on_acked(data);
         if stream.send.finished() && stream.send.delivered() {
             self.retire(id);
         }
     }
 
-    pub fn on_lost(&mut self, id: u64, offset: u64, len: u32, fin: bool) {
+    pub fn on_lost(&mut self, id: u64, data: StreamData) {
         if let Some(stream) = self.get_mut(id) {
-            stream.send.on_lost(offset..offset + u64::from(len), fin);
+            stream.send.on_lost(data);
             self.activate(id);
         }
     }
