@@ -258,7 +258,7 @@ impl<E: Endpoint> AsLong<E> {
 through!(AsLong, |packet| packet, AsLong::<E>::shorten);
 
 /// When a segment was sent, whether by the client, its position, its length, what it acknowledged, and its SACK blocks.
-type Course = (Time, bool, u64, u32, u64, Vec<(u64, u64)>);
+type Course = (Time, Role, u64, u32, u64, Vec<(u64, u64)>);
 
 /// The segments of TCP.
 fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
@@ -270,7 +270,7 @@ fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
                 Body::Tcp(segment) => segment,
                 other => panic!("{other:?}"),
             };
-            (s.at, s.from_client, tcp.seq, tcp.len, tcp.ack, tcp.sack_blocks().collect())
+            (s.at, s.from, tcp.seq, tcp.len, tcp.ack, tcp.sack_blocks().collect())
         })
         .collect()
 }

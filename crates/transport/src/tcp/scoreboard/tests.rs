@@ -81,6 +81,14 @@ impl Model {
             .flatten()
     }
 
+    /// The next segment is sent.
+    fn push(&mut self) {
+        self.transmissions += 1;
+        let order = self.transmissions;
+        self.segments.push(Plain { seq: self.next, order, listed: true, ..Plain::default() });
+        self.next += SIZE;
+    }
+
     /// The segment at `seq` is sent again.
     fn send_again(&mut self, seq: u64) -> Option<&mut Plain> {
         self.transmissions += 1;
@@ -180,10 +188,7 @@ impl Both {
             Operation::Push(n) => {
                 for _ in 0..n {
                     board.push(&segment(model.next), Time::ZERO, tx);
-                    model.transmissions += 1;
-                    let order = model.transmissions;
-                    model.segments.push(Plain { seq: model.next, order, listed: true, ..Plain::default() });
-                    model.next += SIZE;
+                    model.push();
                 }
             }
             Operation::Sack(at, n) => {
