@@ -113,11 +113,12 @@ impl Receiving {
 
     /// The window to be offered beyond what is acknowledged, if a subflow would offer `space`. It never moves back.
     pub fn offer(&mut self, space: u64) -> u64 {
-        let room = self.window.clamp.saturating_sub(self.buffered());
+        let (room, before) = (self.window.clamp.saturating_sub(self.buffered()), self.edge);
         self.edge = self.edge.max(self.next.saturating_add(space.min(room)));
         let unit = (1 << self.window.scale) - 1;
         let window = (self.edge.saturating_sub(self.next) + unit) & !unit;
         self.edge = self.next + window;
+        debug_assert!(self.edge >= before, "{} is below {before}", self.edge);
         window
     }
 

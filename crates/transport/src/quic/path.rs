@@ -165,6 +165,7 @@ impl Path {
     /// A datagram with its payload's size as a packet on this path.
     pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
         let (path, ecn) = (self.way.0, self.marking.codepoint());
+        debug_assert!(datagram.is_sized(), "{datagram:?}");
         Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))).with(|p| {
             p.path = path;
             p.ecn = ecn;

@@ -147,6 +147,7 @@ impl SentPackets {
     /// Keeps a packet; they come in the order of their numbers, without gaps.
     #[inline(always)]
     pub fn push(&mut self, mut packet: SentPacket) {
+        debug_assert!(self.ring.back().is_none_or(|last| last.sent <= packet.sent), "packets are sent in order");
         let quiet = !packet.in_flight;
         if packet.ack_eliciting {
             self.eliciting += 1;

@@ -232,6 +232,7 @@ impl Connection {
     /// A datagram in a packet of `len` bytes, in the memory of one that was read if there is one.
     #[inline(always)]
     fn packet(&mut self, datagram: Datagram, len: u32) -> Packet<Body> {
+        debug_assert!(datagram.is_sized(), "{datagram:?}");
         if let Some(mut spare) = self.spare.take()
             && let Body::Quic(kept) = &mut spare.body
         {

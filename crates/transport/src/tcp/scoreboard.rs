@@ -208,6 +208,7 @@ impl Scoreboard {
     }
 
     /// Records a new segment.
+    #[inline(always)]
     pub(super) fn push(&mut self, segment: &Outgoing, sent: Time, tx: TxState) {
         let &Outgoing { seq, len, fin, begins, push, .. } = segment;
         let (n, end) = (self.base.wrapping_add(self.records.len() as u32), seq + u64::from(len) + u64::from(fin));
@@ -522,6 +523,7 @@ impl Scoreboard {
         let n = self.find(seq);
         self.transmissions += 1;
         let order = self.transmissions;
+        debug_assert!(self.at(n).is_some_and(|r| r.seq == seq), "{seq} is not in flight");
         let Some(record) = self.at_mut(n) else { return false };
         record.sent = now;
         record.order = order;

@@ -13,7 +13,6 @@ use haltere_net::{Cx, Metric, Span, Time};
 /// What was known before an acknowledgement.
 struct Prior {
     una: u64,
-    sacked: u32,
     in_flight: u64,
     /// Bytes found lost so far.
     lost: u64,
@@ -42,23 +41,19 @@ impl Sender {
             self.window_end = s.ack + s.window;
             self.largest_window = self.largest_window.max(s.window);
         }
-        let mut answer = match (advanced, s.len > 0 || window_update) {
-            (true, _) => Answer::Advance,
-            (false, false) => Answer::Duplicate,
-            (false, true) => Answer::Other,
-        };
         if self.board.is_empty() {
             debug_assert!(!advanced, "there is nothing to acknowledge");
             self.take_count(s, 0);
             self.tell_echo(0, now);
             if s.sacks > 0 || self.tlp.is_some() {
-                self.take_late_duplicate(s, answer, now);
+                let plain = s.len == 0 && !window_update;
+                self.take_late_duplicate(s, if plain { Answer::Duplicate } else { Answer::Other }, now);
             }
             return;
         }
         let prior_highest = self.board.highest_sacked(self.una);
-        let (in_flight, sacked, lost) = (self.in_flight(), self.board.sacked(), self.sampler.lost());
-        let prior = Prior { una: self.una, sacked, in_flight, lost };
+        let prior_sacked = self.board.sacked();
+        let prior = Prior { una: self.una, in_flight: self.in_flight(), lost: self.sampler.lost() };
         if advanced {
             self.una = s.ack;
             self.retransmits = 0;
@@ -72,12 +67,13 @@ impl Sender {
         }
         self.take_cumulative(&mut d);
         if !self.rules.sack {
-            self.count_duplicates(if old { Answer::Other } else { answer }, &mut d, now);
+            let plain = !(old || advanced || s.len > 0 || window_update);
+            self.count_duplicates(if plain { Answer::Duplicate } else { Answer::Other }, &mut d, now);
         }
         if d.sacked > 0 || d.acked > 0 {
             self.check_reordering(&d, prior_highest);
         }
-        let (rtt, delayed) = self.take_rtt(s, &d, &prior, cx);
+        let (rtt, delayed) = self.take_rtt(s, &d, prior.una, prior_sacked, cx);
         let mut set_timer = d.acked > 0;
         if d.acked == 0 {
             // A SACK of something sent after the head shows that the path works.
@@ -89,12 +85,16 @@ impl Sender {
         self.rack.update_window(prior_delivered, self.sampler.delivered());
         self.take_count(s, u64::from(d.delivered));
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
+        let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
-            self.take_probe_ack(s.ack, duplicate, if d.sacked > 0 { Answer::Other } else { answer }, now);
+            let answer = if plain && d.sacked == 0 { Answer::Duplicate } else { Answer::Other };
+            self.take_probe_ack(s.ack, duplicate, answer, now);
         }
-        if answer == Answer::Duplicate && duplicate.is_some() {
-            answer = Answer::Other;
-        }
+        let answer = match (advanced, plain && duplicate.is_none()) {
+            (true, _) => Answer::Advance,
+            (false, true) => Answer::Duplicate,
+            (false, false) => Answer::Other,
+        };
         let dubious = (!advanced && s.len == 0 && !window_update) || d.sacked > 0 || duplicate.is_some() || self.ece;
         self.order = Order::LostFirst;
         if dubious || self.phase != Phase::Open {
@@ -182,13 +182,20 @@ impl Sender {
     }
 
     /// Takes RTT samples. Returns the controller's sample and whether the ACK may have been delayed.
-    fn take_rtt(&mut self, s: &Segment, d: &Delivery, prior: &Prior, cx: &mut Cx<'_>) -> (Option<Span>, bool) {
+    fn take_rtt(
+        &mut self,
+        s: &Segment,
+        d: &Delivery,
+        prior_una: u64,
+        prior_sacked: u32,
+        cx: &mut Cx<'_>,
+    ) -> (Option<Span>, bool) {
         let now = cx.now;
         let (mut sequence, mut newest, mut delayed) = (None, None, false);
         if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
             sequence = Some(now.since(first));
             newest = Some(now.since(last));
-            delayed = d.acked == 1 && prior.sacked == 0 && d.sacked == 0 && self.una - prior.una < self.mss;
+            delayed = d.acked == 1 && prior_sacked == 0 && d.sacked == 0 && self.una - prior_una < self.mss;
         }
         if let (Some(first), Some(last)) = (d.first_sacked, d.last_sacked) {
             sequence = sequence.or(Some(now.since(first)));
