@@ -178,14 +178,23 @@ impl Connection {
 
     #[inline(always)]
     fn build(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if self.progress.confirmed { self.build_data(i, load, cx) } else { self.build_handshake(i, load, cx) }
+        match self.progress.confirmed {
+            true if i == 0 => self.build_data_on_first(load, cx),
+            true => self.build_data(i, load, cx),
+            false => self.build_handshake(i, load, cx),
+        }
     }
 
-    /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed. The common case, the first path, is
-    /// compiled apart, so that it does not look paths up.
+    /// [`Connection::build_data`] on the first path: compiled apart, so that the common case does not look paths up.
+    #[inline(never)]
+    fn build_data_on_first(&mut self, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.build_data_on(0, load, cx)
+    }
+
+    /// A datagram of one 1-RTT packet: all there is once the handshake is confirmed.
     #[inline(never)]
     pub(super) fn build_data(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if i == 0 { self.build_data_on(0, load, cx) } else { self.build_data_on(i, load, cx) }
+        self.build_data_on(i, load, cx)
     }
 
     #[inline(always)]

@@ -509,10 +509,9 @@ impl Scoreboard {
         u64::from(count)
     }
 
-    /// The segment at `seq` is sent with PSH from now on.
-    pub(super) fn mark_pushed(&mut self, seq: u64) {
-        let n = self.find(seq);
-        if let Some(record) = self.at_mut(n) {
+    /// The segment that was sent last carries PSH.
+    pub(super) fn mark_pushed(&mut self) {
+        if let Some(record) = self.at_mut(self.newest) {
             record.marks.set(Marks::PUSHED);
         }
     }

@@ -496,10 +496,11 @@ impl Sender {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
+        let mut push = self.board.send_again(seq, now, tx);
         if self.together.ends_several() {
-            self.board.mark_pushed(seq);
+            self.board.mark_pushed();
+            push = true;
         }
-        let push = self.board.send_again(seq, now, tx);
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
         Outgoing { fin, push, ..Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32) }
@@ -557,7 +558,7 @@ impl Sender {
             if matches!(self.timer, None | Some((Timer::Probe, _))) {
                 self.rearm_rto(now);
             }
-            self.schedule_probe(now, self.rto_left(now));
+            self.schedule_probe(now, self.head_sent(now));
         }
     }
 
