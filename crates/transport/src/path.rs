@@ -57,7 +57,7 @@ pub enum AddressChange {
 }
 
 /// A snapshot of a path. Sizes are in bytes, as congestion control counts them.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct PathView {
     /// The path's number within the connection.
     pub id: PathId,

@@ -214,10 +214,8 @@ impl HyStartPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Phase;
-    use crate::recovery::RateSample;
+    use crate::cc::bench::{MSS, ack};
 
-    const MSS: u64 = 1000;
     const UNPACED: View = View { window: 100 * MSS, mss: MSS, paced: false };
     const PACED: View = View { paced: true, ..UNPACED };
     /// ACKs in a round.
@@ -233,35 +231,10 @@ mod tests {
             while position < end {
                 position += 1;
                 now += Span::from_millis(3);
-                let rate = RateSample {
-                    delivered: 0,
-                    interval: rtt,
-                    prior_delivered: 0,
-                    lost: 0,
-                    in_flight: 0,
-                    app_limited: false,
-                };
-                let ack = Ack {
-                    now,
-                    delivered: MSS,
-                    lost: 0,
-                    rtt: Some(rtt),
-                    srtt: Some(rtt),
-                    min_rtt: Some(base),
-                    in_flight: 0,
-                    prior_in_flight: 0,
-                    window_limited: true,
-                    may_grow: true,
-                    phase: Phase::Open,
-                    acked_to: position,
-                    sent_to: end,
-                    rate,
-                    total_delivered: 0,
-                    total_lost: 0,
-                    next_departure: now,
-                    delayed: false,
-                    stamps: None,
-                };
+                let ack = ack(|ack| {
+                    (ack.now, ack.rtt, ack.srtt, ack.min_rtt) = (now, Some(rtt), Some(rtt), Some(base));
+                    (ack.acked_to, ack.sent_to) = (position, end);
+                });
                 let new = exit.on_ack(&ack, Some(base), view);
                 // An exit is advised once, within a round.
                 last = if last == Advice::Exit { last } else { new };

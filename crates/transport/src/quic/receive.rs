@@ -1,5 +1,6 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
+use super::Verdict;
 use super::buffer::StreamData;
 use super::config::Design;
 use super::connection::{Connection, State};
@@ -241,7 +242,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+    fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Verdict {
         if id != SpaceId::Data && !frame.allowed_in_handshake() {
             return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
         }
@@ -313,13 +314,7 @@ impl Connection {
 
     /// An ACK for packets on the first path.
     #[inline(never)]
-    fn on_ack_of_first(
-        &mut self,
-        id: SpaceId,
-        ack: &Ack,
-        counts: Option<EcnCounts>,
-        cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    fn on_ack_of_first(&mut self, id: SpaceId, ack: &Ack, counts: Option<EcnCounts>, cx: &mut Cx<'_>) -> Verdict {
         self.on_ack_frame(0, id, ack, counts, cx)
     }
 
@@ -332,7 +327,7 @@ impl Connection {
         ack: &Ack,
         counts: Option<EcnCounts>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         self.on_ack_frame(i, id, ack, counts, cx)
     }
 
@@ -344,7 +339,7 @@ impl Connection {
         ack: &Ack,
         counts: Option<EcnCounts>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         if id == SpaceId::Handshake {
             // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
             self.progress.peer_validated = true;
@@ -373,12 +368,7 @@ impl Connection {
         Ok(())
     }
 
-    fn on_crypto(
-        &mut self,
-        id: SpaceId,
-        data: StreamData,
-        parameters: Option<&TransportParameters>,
-    ) -> Result<(), &'static str> {
+    fn on_crypto(&mut self, id: SpaceId, data: StreamData, parameters: Option<&TransportParameters>) -> Verdict {
         // Post-handshake messages (session tickets) are not modelled.
         let Some(crypto) = self.crypto.get_mut(id as usize) else { return Ok(()) };
         if data.end() > crypto.recv.in_order() + MAX_CRYPTO {
@@ -404,7 +394,7 @@ impl Connection {
         }
     }
 
-    fn take_parameters(&mut self, space: usize) -> Result<(), &'static str> {
+    fn take_parameters(&mut self, space: usize) -> Verdict {
         let Some(parameters) = self.crypto[space].parameters.take() else {
             return Err("TRANSPORT_PARAMETER_ERROR: the handshake carried no transport parameters");
         };
@@ -425,7 +415,7 @@ impl Connection {
     }
 
     /// ServerHello to Finished go out; 1-RTT packets could be sent from now on.
-    fn on_client_hello(&mut self) -> Result<(), &'static str> {
+    fn on_client_hello(&mut self) -> Verdict {
         self.take_parameters(0)?;
         let messages = self.config.flights();
         self.opening.early_keys = self.config.session == Session::EarlyData;
@@ -440,7 +430,7 @@ impl Connection {
     }
 
     /// The client's handshake is complete.
-    fn on_server_finished(&mut self) -> Result<(), &'static str> {
+    fn on_server_finished(&mut self) -> Verdict {
         self.take_parameters(1)?;
         self.crypto[1].send.write(u64::from(self.config.flights().finished));
         self.crypto[1].send.finish();
@@ -450,7 +440,7 @@ impl Connection {
     }
 
     /// The server's handshake is complete, and thereby confirmed (RFC 9001 section 4.1.2).
-    fn on_client_finished(&mut self) -> Result<(), &'static str> {
+    fn on_client_finished(&mut self) -> Verdict {
         self.progress.confirmed = true;
         self.handshake_done_pending = true;
         self.complete();

@@ -1,5 +1,6 @@
 //! The effects of acknowledgements and of the loss timer on a path (RFC 9002 sections 6 and 7, appendices A and B).
 
+use super::Verdict;
 use super::ecn::EcnCounts;
 use super::frame::Ack;
 use super::packet::SpaceId;
@@ -71,7 +72,7 @@ impl Path {
         (about, siblings): (&Situation, &mut [PathView]),
         mut books: Books<'_>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         let largest = space.check_ack(ack)?;
         let now = cx.now;
         let advanced = space.largest_acked < Some(largest);

@@ -2,6 +2,7 @@
 
 mod control;
 
+use super::Verdict;
 use super::buffer::{Chunk, RecvBuffer, SendBuffer, StreamData};
 use super::flow::ReceiveWindow;
 use super::frame::{TransportParameters, stream_header, varint_len};
@@ -268,7 +269,7 @@ impl Streams {
         data: StreamData,
         (now, rtt): (Time, Option<Span>),
         events: &mut VecDeque<Event>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         self.admit(id)?;
         let (connection_limit, data_received) = (self.window.limit(), self.data_received);
         let stream = self.tables[initiator(id)].get_mut((id >> 2) as usize);
@@ -310,7 +311,7 @@ impl Streams {
     }
 
     /// Makes sure that a stream named by the peer may exist, and creates it if it is the peer's.
-    fn admit(&mut self, id: u64) -> Result<(), &'static str> {
+    fn admit(&mut self, id: u64) -> Verdict {
         if id & 2 != 0 {
             return Err("STREAM_STATE_ERROR: no unidirectional stream was allowed");
         }

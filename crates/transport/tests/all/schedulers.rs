@@ -37,13 +37,11 @@ prop_compose! {
         PathView {
             id: PathId(id),
             state,
-            own: false,
             window,
             ssthresh,
             in_flight: if idle { 0 } else { in_flight },
             queued: if unqueued || idle { 0 } else { queued },
             capacity,
-            overhead: 0,
             mss,
             srtt,
             min_rtt,
@@ -52,8 +50,7 @@ prop_compose! {
             pacing_rate: pacing_rate.map(Rate::from_bps),
             paced_until: Time::from_nanos(paced_until),
             in_slow_start,
-            since_loss: 0,
-            between_losses: 0,
+            ..PathView::default()
         }
     }
 }
@@ -148,24 +145,15 @@ impl Pipe {
     fn view(&self, id: PathId, packets: u64) -> PathView {
         PathView {
             id,
-            state: PathState::Active,
-            own: false,
             window: self.window * MSS,
             ssthresh: self.window * MSS,
             in_flight: packets * MSS,
-            queued: 0,
             capacity: self.window * MSS,
-            overhead: 0,
             mss: MSS,
             srtt: Some(Span::from_millis(self.rtt_ms)),
             min_rtt: Some(Span::from_millis(self.rtt_ms)),
             rtt_variation: Span::from_millis(1),
-            delivery_rate: None,
-            pacing_rate: None,
-            paced_until: Time::ZERO,
-            in_slow_start: false,
-            since_loss: 0,
-            between_losses: 0,
+            ..PathView::default()
         }
     }
 }

@@ -35,6 +35,7 @@ use super::reinjection::Reinjection;
 use super::sent::Record;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
+use crate::quic::Verdict;
 use crate::ranges::RangeSet;
 use crate::scheduler::PathScheduler;
 use haltere_net::{Cx, PathId, Time};
@@ -228,7 +229,7 @@ impl Connection {
     }
 
     /// The peer gave a path up: so does this end (section 3.4 of the draft).
-    pub(super) fn on_path_abandon(&mut self, id: PathId) -> Result<(), &'static str> {
+    pub(super) fn on_path_abandon(&mut self, id: PathId) -> Verdict {
         if self.allowed() < 2 {
             return Err("FRAME_ENCODING_ERROR: a PATH_ABANDON frame on a connection with a single path");
         }

@@ -1,6 +1,7 @@
 //! Paths in reserve, and what others see of a path.
 
 use crate::path::{PathError, PathState, PathStatus, PathView};
+use crate::quic::Verdict;
 use crate::quic::connection::Connection;
 use crate::quic::frame::Frame;
 use crate::quic::path::Path;
@@ -89,12 +90,7 @@ impl Connection {
     }
 
     /// The peer says whether a path is in reserve. Frames that were overtaken say nothing (section 4.3 of the draft).
-    pub(in crate::quic) fn on_path_status(
-        &mut self,
-        id: PathId,
-        sequence: u32,
-        status: PathStatus,
-    ) -> Result<(), &'static str> {
+    pub(in crate::quic) fn on_path_status(&mut self, id: PathId, sequence: u32, status: PathStatus) -> Verdict {
         if self.allowed() < 2 {
             return Err("FRAME_ENCODING_ERROR: a PATH_STATUS frame on a connection with a single path");
         }
