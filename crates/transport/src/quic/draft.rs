@@ -66,14 +66,17 @@ impl Draft {
     /// Acknowledges 1-RTT packets of a path.
     #[inline]
     pub(super) fn acknowledge_path(&mut self, path: PathId, space: &Space, now: Time) {
-        if path.0 == 0 { self.acknowledge(space, now) } else { self.acknowledge_other(path, space, now) }
+        match path.0 {
+            0 => self.acknowledge(space, now),
+            _ => self.acknowledge_by_path(path, space, now, |largest| Record::Ack { largest }),
+        }
     }
 
     #[cold]
-    fn acknowledge_other(&mut self, path: PathId, space: &Space, now: Time) {
+    fn acknowledge_by_path(&mut self, path: PathId, space: &Space, now: Time, record: impl FnOnce(u64) -> Record) {
         let ack = space.received.frame(now);
         if let Some(largest) = ack.largest() {
-            self.records.push(Record::Ack { largest });
+            self.records.push(record(largest));
             self.traits.acks = true;
             self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
         }
@@ -82,12 +85,7 @@ impl Draft {
     /// Acknowledges 1-RTT packets of another path than the one that this packet takes.
     #[cold]
     pub(super) fn acknowledge_elsewhere(&mut self, path: PathId, space: &Space, now: Time) {
-        let ack = space.received.frame(now);
-        if let Some(largest) = ack.largest() {
-            self.records.push(Record::PathAck { path, largest });
-            self.traits.acks = true;
-            self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
-        }
+        self.acknowledge_by_path(path, space, now, |largest| Record::PathAck { path, largest });
     }
 
     /// Carries what only connections with several paths send.

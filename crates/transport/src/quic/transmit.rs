@@ -43,12 +43,6 @@ impl Connection {
         }
     }
 
-    /// The next packet on any path of a connection whose addresses do not change.
-    #[inline]
-    pub(super) fn transmit_on_any(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_apart(0, Turn::Picked, cx) }
-    }
-
     /// The next packet on a path.
     #[inline(always)]
     fn transmit_on(&mut self, i: usize, turn: Turn, cx: &mut Cx<'_>) -> Option<Packet<Body>> {

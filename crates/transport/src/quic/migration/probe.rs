@@ -9,6 +9,7 @@ use crate::quic::packet::{Datagram, QuicPacket, SpaceId, number_len};
 use crate::quic::path::Way;
 use crate::quic::sent::SentPacket;
 use crate::quic::sizes::{MIN_DATAGRAM, MIN_NUMBER_AND_PAYLOAD};
+use crate::quic::transmit::Turn;
 use haltere_net::{Cx, Packet};
 
 impl Connection {
@@ -26,7 +27,7 @@ impl Connection {
         if self.migration.as_ref().is_some_and(|moving| moving.is_over()) {
             self.migration = None;
         }
-        self.transmit_on_any(cx)
+        if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_apart(0, Turn::Picked, cx) }
     }
 
     /// PATH_RESPONSE and PATH_CHALLENGE frames to a pair of addresses, as far as the anti-amplification limit allows. Such a packet
