@@ -3,7 +3,7 @@
 use crate::Body;
 use crate::datagram::Datagram;
 use crate::histogram::Histogram;
-use crate::path::{AddressChange, PathError, PathView};
+use crate::path::{AddressChange, PathError, PathStatus, PathView};
 use crate::reassembly::Reassembly;
 use crate::spares::Spares;
 use haltere_net::element::Admission;
@@ -122,10 +122,6 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Counters from zero, with the distribution of RTT samples if it is asked for.
-    pub fn new(rtts: bool) -> Stats {
-        Stats { rtts: rtts.then(Default::default), ..Stats::default() }
-    }
     /// The sum of the counters of two connections.
     pub fn and(self, other: Stats) -> Stats {
         let both = |a: Option<Box<Reassembly>>, b: Option<Box<Reassembly>>| match (a, b) {
@@ -296,12 +292,11 @@ pub trait Endpoint: Send {
     fn on_new_address(&mut self, _of: PathId, _path: PathId, _change: AddressChange, _cx: &mut Cx<'_>) -> bool {
         false
     }
-    /// Says that a path is in reserve from now on (a backup: it carries data only while no other path can), or is not. The peer is
-    /// told, and does the same.
+    /// Puts a path in reserve from now on, or takes it back. The peer is told, and does the same.
     ///
     /// # Errors
     /// If the transport has a single path, or no such path.
-    fn set_backup(&mut self, _path: PathId, _backup: bool, _cx: &mut Cx<'_>) -> Result<(), PathError> {
+    fn set_status(&mut self, _path: PathId, _status: PathStatus, _cx: &mut Cx<'_>) -> Result<(), PathError> {
         Err(PathError::SinglePath)
     }
     /// The present state of a path; `None` if the connection never had the path, or does not report on it.

@@ -20,6 +20,26 @@ pub enum PathState {
     Abandoned,
 }
 
+/// The use that an end wants of a path (draft-ietf-quic-multipath section 3.3, the B bit of RFC 8684). Both ends heed it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum PathStatus {
+    /// It carries data.
+    #[default]
+    Available,
+    /// In reserve: it carries data only while no other path can.
+    Backup,
+}
+
+impl PathStatus {
+    /// The state of a path that works.
+    pub const fn working(self) -> PathState {
+        match self {
+            PathStatus::Available => PathState::Active,
+            PathStatus::Backup => PathState::Standby,
+        }
+    }
+}
+
 impl PathState {
     /// Whether a scheduler may send data on it.
     pub const fn usable(self) -> bool {
@@ -37,7 +57,7 @@ pub enum AddressChange {
 }
 
 /// A snapshot of a path. Sizes are in bytes, as congestion control counts them.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct PathView {
     /// The path's number within the connection.
     pub id: PathId,

@@ -4,7 +4,7 @@ use super::{Contender, Switch, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use haltere_net::rng::Streams;
 use haltere_transport::cc::{Algorithm, SlowStart, Startup};
-use haltere_transport::mechanisms::{self, MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, unfit};
+use haltere_transport::mechanisms::{self, MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value};
 use haltere_transport::{Role, mptcp, quic, tcp};
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ impl Contender {
         let row = |mechanism: &Mechanism<C>| {
             let facts = mechanism.facts;
             let value = self.resolved(algorithm, facts.name, mechanism.get(config));
-            let fixed = unfit(algorithm, facts.name, value, self.transport.is_quic());
+            let fixed = self.transport.unfit(algorithm, facts.name, value);
             Setting { name: facts.name, value: facts.show(value), fixed }
         };
         table.iter().map(row).collect()
@@ -104,7 +104,7 @@ impl Contender {
                 Startup::OwnExit | Startup::Own => Value::Auto,
             },
             ("pacing", Value::Off) if self.transport != Transport::Quic && self.transport != Transport::Mpquic => {
-                Value::switch(unfit(algorithm, "pacing", Value::Off, false).is_some())
+                Value::from(mechanisms::paces(algorithm))
             }
             _ => value,
         }

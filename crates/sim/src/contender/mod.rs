@@ -23,7 +23,7 @@ use haltere_net::registry::Registry;
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
 use haltere_transport::cc::{self, Algorithm, RenoFriendly, SlowStart};
-use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, to_reno_friendly};
+use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, paces, to_reno_friendly, unfit};
 use haltere_transport::quic::Session;
 use haltere_transport::{mptcp, quic, scheduler, tcp};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -63,6 +63,14 @@ impl Transport {
     /// Whether it is QUIC, with a single path or with several.
     pub const fn is_quic(self) -> bool {
         matches!(self, Transport::Quic | Transport::Mpquic)
+    }
+
+    /// The reason why a mechanism cannot have this value with a congestion control; `None` if it can.
+    fn unfit(self, algorithm: Algorithm, name: &str, value: Value) -> Option<&'static str> {
+        match (name, value) {
+            ("pacing", Value::Off) if !self.is_quic() && paces(algorithm) => Some("works by a pacing rate"),
+            _ => unfit(algorithm, name, value),
+        }
     }
 
     /// Whether it uses all paths between two hosts.

@@ -4,7 +4,7 @@ use super::bundles::{BUNDLES, Bundle};
 use super::switch::{SETTINGS, Switch};
 use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
-use haltere_transport::mechanisms::{self, Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
 
 /// A sign and the text after it, up to the next sign.
@@ -162,7 +162,7 @@ impl Contender {
             ));
         }
         for part in bundle.sets {
-            let unfit = |a| mechanisms::unfit(a, part.name, part.value, self.transport.is_quic()).is_some();
+            let unfit = |a| self.transport.unfit(a, part.name, part.value).is_some();
             if self.mechanism(part.name).is_none() && !self.model.is_some_and(unfit) {
                 self.mechanisms.push((part.name, part.value));
             }
@@ -211,8 +211,7 @@ impl Contender {
     /// Sets a mechanism. It is an error if the mechanism was set to something else before, or if the congestion control
     /// ignores it.
     fn set(&mut self, name: &'static str, value: Value) -> Result<(), String> {
-        let quic = self.transport.is_quic();
-        let reason = self.model.and_then(|a| mechanisms::unfit(a, name, value, quic));
+        let reason = self.model.and_then(|a| self.transport.unfit(a, name, value));
         if let Some(reason) = reason {
             return Err(format!("has the switch {name:?}, but {} {reason}: leave it out", self.congestion));
         }

@@ -7,6 +7,7 @@ use crate::application::{Application, Report};
 use crate::radio::{RadioModel, Radios, Usage};
 use haltere_net::topology::NodeId;
 use haltere_net::{Address, ConnectionId, Cx, PathId, Time};
+use haltere_transport::path::PathStatus;
 use haltere_transport::{CloseReason, Event, Stats};
 use std::collections::VecDeque;
 
@@ -220,13 +221,13 @@ impl Process {
             if backups.get(k) == Some(&true)
                 && let (Ok(path), Some(endpoint)) = (added, sockets.get(socket))
             {
-                let _ = endpoint.set_backup(path, true, cx);
+                let _ = endpoint.set_status(path, PathStatus::Backup, cx);
             }
         }
         if backups.get(opened) == Some(&true)
             && let Some(endpoint) = sockets.get(socket)
         {
-            let _ = endpoint.set_backup(PathId(0), true, cx);
+            let _ = endpoint.set_status(PathId(0), PathStatus::Backup, cx);
         }
     }
 

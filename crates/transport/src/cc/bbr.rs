@@ -245,7 +245,7 @@ impl CongestionController for Bbr {
             self.prior_phase = Phase::Loss;
             self.full_bandwidth = Bandwidth(0);
             self.round_start = true;
-            self.look_for_policer(true, false);
+            self.look_for_policer(None);
         }
     }
 

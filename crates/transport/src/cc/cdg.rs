@@ -108,9 +108,10 @@ struct Exit {
 
 impl Exit {
     /// Whether slow start ends with this ACK (`tcp_cdg_hystart_update`).
-    fn is_due(&mut self, now: Time, round: Extremes, window_limited: bool) -> bool {
+    fn is_due(&mut self, ack: &Ack, round: Extremes) -> bool {
+        let now = ack.now;
         self.least = if self.least == 0 { round.least } else { self.least.min(round.least) };
-        match self.train.filter(|_| window_limited) {
+        match self.train.filter(|_| ack.window_limited) {
             None => self.train = Some((now, now)),
             Some((start, last)) if now.since(last) < TRAIN_GAP => {
                 self.train = Some((start, now));
@@ -293,7 +294,7 @@ impl CongestionController for Cdg {
             return;
         }
         if let (true, Some(exit), Some(round)) = (self.w.in_slow_start(), &mut self.exit, self.rtt)
-            && exit.is_due(ack.now, round, ack.window_limited)
+            && exit.is_due(ack, round)
         {
             self.w.ssthresh = self.w.window;
         }

@@ -57,24 +57,14 @@ pub(super) mod samples {
     pub fn paths(paths: &[(u64, u64)], own: usize) -> Vec<PathView> {
         let view = |(id, (segments, rtt_ms)): (usize, &(u64, u64))| PathView {
             id: PathId(id as u8),
-            state: PathState::Active,
             own: id == own,
             window: segments * MSS,
             ssthresh: segments * MSS,
-            in_flight: 0,
-            queued: 0,
             capacity: segments * MSS,
-            overhead: 0,
             mss: MSS,
             srtt: Some(Span::from_millis(*rtt_ms)),
             min_rtt: Some(Span::from_millis(*rtt_ms)),
-            rtt_variation: Span::ZERO,
-            delivery_rate: None,
-            pacing_rate: None,
-            paced_until: Time::ZERO,
-            in_slow_start: false,
-            since_loss: 0,
-            between_losses: 0,
+            ..PathView::default()
         };
         paths.iter().enumerate().map(view).collect()
     }
@@ -94,13 +84,14 @@ pub(super) mod samples {
         cc
     }
 
-    /// How many ACKs of a segment it takes until the window changes, and whether it grows; `None` if it does not in 100 000.
-    pub fn acks_to_change(algorithm: Algorithm, views: &[PathView]) -> Option<(u32, bool)> {
+    /// How many ACKs of a segment it takes until the window changes, negative if it shrinks; `None` if it does not change in
+    /// 100 000.
+    pub fn acks_to_change(algorithm: Algorithm, views: &[PathView]) -> Option<i32> {
         let window = PathView::own(views)?.window;
         let mut cc = avoiding(algorithm, window / MSS);
         (1..100_000).find_map(|n| {
             cc.on_ack(&ack(|_| ()), views);
-            (cc.window() != window).then(|| (n, cc.window() > window))
+            (cc.window() != window).then(|| if cc.window() > window { n } else { -n })
         })
     }
 }

@@ -85,9 +85,9 @@ impl Achieved {
         self.since = now;
     }
 
-    /// Processes a sample. The first ones after a backoff count in full.
-    fn sample(&mut self, rate: u64, soon: bool) {
-        if soon {
+    /// Processes a sample, taken so many rounds after a backoff. The first ones count in full.
+    fn sample(&mut self, rate: u64, rounds: u64) {
+        if rounds <= 3 {
             self.smoothed = rate;
             self.largest = rate;
         } else {
@@ -154,7 +154,7 @@ impl Htcp {
         let unit = if self.w.as_linux() { self.w.mss } else { 1 };
         let rate = u128::from(self.rate.counted / unit) * 1_000_000_000 / u128::from(span.as_nanos().max(1));
         let rounds = self.between(self.memory.last_congestion, now).as_nanos() / min_rtt.as_nanos().max(1);
-        self.rate.sample(rate as u64, rounds <= 3);
+        self.rate.sample(rate as u64, rounds);
         self.rate.restart(now);
     }
 

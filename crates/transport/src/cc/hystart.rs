@@ -214,52 +214,28 @@ impl HyStartPlusPlus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::Phase;
-    use crate::recovery::RateSample;
+    use crate::cc::bench::{MSS, ack};
 
-    const MSS: u64 = 1000;
+    const UNPACED: View = View { window: 100 * MSS, mss: MSS, paced: false };
+    const PACED: View = View { paced: true, ..UNPACED };
+    /// ACKs in a round.
+    const SAMPLES: u64 = 20;
 
-    /// Feeds rounds of `samples` ACKs with the RTTs that `rtt(round)` gives. Returns each round's last advice, or its
-    /// exit.
-    fn rounds(exit: &mut Exit, paced: bool, samples: u64, rtts: &[u64]) -> Vec<Advice> {
+    /// Feeds a round of ACKs with each of these RTTs, ms. Returns each round's last advice, or its exit.
+    fn rounds(exit: &mut Exit, view: View, rtts: &[u64]) -> Vec<Advice> {
         let (mut advice, mut position, mut now) = (Vec::new(), 0, Time::ZERO);
         let base = Span::from_millis(rtts[0]);
         for &rtt in rtts {
-            let (rtt, mut last, end) = (Span::from_millis(rtt), Advice::Grow, position + samples);
+            let (rtt, mut last, end) = (Span::from_millis(rtt), Advice::Grow, position + SAMPLES);
             now += rtt;
             while position < end {
                 position += 1;
                 now += Span::from_millis(3);
-                let rate = RateSample {
-                    delivered: 0,
-                    interval: rtt,
-                    prior_delivered: 0,
-                    lost: 0,
-                    in_flight: 0,
-                    app_limited: false,
-                };
-                let ack = Ack {
-                    now,
-                    delivered: MSS,
-                    lost: 0,
-                    rtt: Some(rtt),
-                    srtt: Some(rtt),
-                    min_rtt: Some(base),
-                    in_flight: 0,
-                    prior_in_flight: 0,
-                    window_limited: true,
-                    may_grow: true,
-                    phase: Phase::Open,
-                    acked_to: position,
-                    sent_to: end,
-                    rate,
-                    total_delivered: 0,
-                    total_lost: 0,
-                    next_departure: now,
-                    delayed: false,
-                    stamps: None,
-                };
-                let new = exit.on_ack(&ack, Some(base), View { window: 100 * MSS, mss: MSS, paced });
+                let ack = ack(|ack| {
+                    (ack.now, ack.rtt, ack.srtt, ack.min_rtt) = (now, Some(rtt), Some(rtt), Some(base));
+                    (ack.acked_to, ack.sent_to) = (position, end);
+                });
+                let new = exit.on_ack(&ack, Some(base), view);
                 // An exit is advised once, within a round.
                 last = if last == Advice::Exit { last } else { new };
             }
@@ -270,27 +246,27 @@ mod tests {
 
     #[test]
     fn hystart_leaves_when_the_rtt_of_a_round_has_risen_by_an_eighth() {
-        let advice = rounds(&mut Exit::new(SlowStart::HyStart), false, 20, &[100, 100, 111, 114]);
+        let advice = rounds(&mut Exit::new(SlowStart::HyStart), UNPACED, &[100, 100, 111, 114]);
         assert_eq!(advice, [Advice::Grow, Advice::Grow, Advice::Grow, Advice::Exit]);
         // At 20 ms the threshold is 4 ms, not an eighth.
-        let advice = rounds(&mut Exit::new(SlowStart::HyStart), false, 20, &[20, 23, 25]);
+        let advice = rounds(&mut Exit::new(SlowStart::HyStart), UNPACED, &[20, 23, 25]);
         assert_eq!(advice, [Advice::Grow, Advice::Grow, Advice::Exit]);
     }
 
     #[test]
     fn hystart_plus_plus_slows_down_for_five_rounds_and_then_leaves() {
         let slow = Advice::GrowSlowly(4);
-        let advice = rounds(&mut Exit::new(SlowStart::HyStartPlusPlus), true, 20, &[100, 100, 120, 120, 120, 120, 120]);
+        let advice = rounds(&mut Exit::new(SlowStart::HyStartPlusPlus), PACED, &[100, 100, 120, 120, 120, 120, 120]);
         assert_eq!(advice[..2], [Advice::Grow, Advice::Grow]);
         assert_eq!(advice[2..], [slow; 5]);
         let mut exit = Exit::new(SlowStart::HyStartPlusPlus);
-        let all = rounds(&mut exit, true, 20, &[100, 100, 120, 120, 120, 120, 120, 120, 120]);
+        let all = rounds(&mut exit, PACED, &[100, 100, 120, 120, 120, 120, 120, 120, 120]);
         assert_eq!(all.last(), Some(&Advice::Grow), "after the exit nothing is advised any more");
     }
 
     #[test]
     fn hystart_plus_plus_resumes_when_the_rise_proves_false_and_is_bounded_without_pacing() {
-        let advice = rounds(&mut Exit::new(SlowStart::HyStartPlusPlus), false, 20, &[100, 100, 120, 105]);
+        let advice = rounds(&mut Exit::new(SlowStart::HyStartPlusPlus), UNPACED, &[100, 100, 120, 105]);
         let bounded = Advice::GrowAtMost(8 * MSS);
         assert_eq!(advice, [bounded, bounded, Advice::GrowSlowly(4), bounded]);
     }

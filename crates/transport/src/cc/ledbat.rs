@@ -131,15 +131,15 @@ impl Ledbat {
         Ledbat { exact: Exact::new(&config), delays: Delays::default() }
     }
 
-    /// The window after an ACK of `delivered` bytes with `flight` in flight before it (section 2.4.2).
-    fn adjust(&mut self, delivered: u64, flight: u64, queueing: Span, may_rise: bool) {
+    /// The window after an ACK (section 2.4.2).
+    fn adjust(&mut self, ack: &Ack, queueing: Span) {
         let (mss, window) = (self.exact.w.mss, self.exact.bytes);
         let off_target = 1.0 - queueing.as_secs_f64() / TARGET.as_secs_f64();
-        if off_target > 0.0 && !may_rise {
+        if off_target > 0.0 && !ack.window_limited {
             return;
         }
-        let wanted = window + GAIN * off_target * delivered as f64 * mss as f64 / window;
-        let allowed = (flight + ALLOWED_INCREASE * mss) as f64;
+        let wanted = window + GAIN * off_target * ack.delivered as f64 * mss as f64 / window;
+        let allowed = (ack.prior_in_flight + ALLOWED_INCREASE * mss) as f64;
         self.exact.set(wanted.min(allowed.max(window)));
     }
 }
@@ -154,7 +154,7 @@ impl CongestionController for Ledbat {
             self.delays.sample(ack.now, rtt);
         }
         if let (Some(queueing), true) = (self.delays.queueing(), ack.may_grow) {
-            self.adjust(ack.delivered, ack.prior_in_flight, queueing, ack.window_limited);
+            self.adjust(ack, queueing);
         }
     }
 

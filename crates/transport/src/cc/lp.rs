@@ -163,10 +163,10 @@ impl Linux {
     }
 
     /// `tcp_lp_pkts_acked`: whether growth pauses, and whether the window is to be cut.
-    fn on_ack(&mut self, stamps: Option<Stamps>, has_rtt: bool) -> (bool, bool) {
+    fn on_ack(&mut self, stamps: Option<Stamps>, rtt: Option<Span>) -> (bool, bool) {
         let Some(mut s) = stamps else { return (false, false) };
         s.value = s.value.wrapping_add(self.origin);
-        if has_rtt {
+        if rtt.is_some() {
             self.sample(s);
         }
         let rtt = s.now.wrapping_sub(s.echo);
@@ -193,7 +193,7 @@ impl CongestionController for Lp {
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let may_grow = if self.w.as_linux() {
-            let (rests, cuts) = self.linux.on_ack(ack.stamps, ack.rtt.is_some());
+            let (rests, cuts) = self.linux.on_ack(ack.stamps, ack.rtt);
             // While losses are repaired PRR sets the window, and the window before is not used afterwards.
             if cuts && !matches!(ack.phase, Phase::Reducing | Phase::Recovery) {
                 self.w.window = if rests { 0 } else { whole(self.w.window / 2, self.w.grain) }.max(self.w.mss);
@@ -253,12 +253,12 @@ mod tests {
         for now in chosen {
             for value in chosen {
                 for echo in chosen {
-                    linux.on_ack(Some(Stamps { now, value, echo }), true);
+                    linux.on_ack(Some(Stamps { now, value, echo }), Some(Span::ZERO));
                 }
             }
         }
         let mut linux = Linux::new(0);
-        linux.on_ack(Some(Stamps { now: u32::MAX / 2, value: 1, echo: 0 }), false);
+        linux.on_ack(Some(Stamps { now: u32::MAX / 2, value: 1, echo: 0 }), None);
         assert_eq!(linux.inference, (u32::MAX / 2).wrapping_mul(3));
     }
 
@@ -286,7 +286,8 @@ mod tests {
     fn kernel(origin: u32) -> Vec<bool> {
         let mut linux = Linux::new(origin);
         let stamps = |i: u32, delay: u32| Stamps { now: 100 + 10 * i + 2 * delay, value: 100 + 10 * i + delay, echo: 100 + 10 * i };
-        (0..100).map(|i| linux.on_ack(Some(stamps(i, if i < 50 { 50 } else { 400 })), true).1).collect()
+        let rtt = Some(Span::ZERO);
+        (0..100).map(|i| linux.on_ack(Some(stamps(i, if i < 50 { 50 } else { 400 })), rtt).1).collect()
     }
 
     #[test]

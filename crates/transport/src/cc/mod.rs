@@ -23,7 +23,7 @@ use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 pub use reno_friendly::RenoFriendly;
 pub use shadow::Shadowed;
-pub(crate) use shadow::with_shadows;
+pub(crate) use shadow::{Contestant, with_shadows};
 
 /// The facts about its path that a controller is created with.
 #[derive(Clone, Debug)]

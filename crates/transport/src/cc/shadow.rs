@@ -14,30 +14,29 @@ use haltere_net::incident::CongestionState;
 use haltere_net::{Cx, PathId, Rate, Time};
 
 /// The controller with shadows of these algorithms and configurations, numbered from 1; the controller itself if there
-/// are none. `paced` says whether the transport would pace it.
+/// are none.
 pub(crate) fn with_shadows(
-    controller: Box<dyn CongestionController>,
-    paced: bool,
+    first: Contestant,
     shadows: impl Iterator<Item = (Algorithm, Config)>,
 ) -> Box<dyn CongestionController> {
-    let build = |(algorithm, config): (Algorithm, Config)| {
-        let paced = config.paced;
-        Contestant { controller: algorithm.build(config), paced }
-    };
-    let followers: Vec<Contestant> = shadows.map(build).collect();
+    let followers: Vec<Contestant> = shadows.map(|(algorithm, config)| Contestant::new(algorithm, config)).collect();
     if followers.is_empty() {
-        return controller;
+        return first.controller;
     }
-    Box::new(Shadowed::new(Contestant { controller, paced }, followers))
+    Box::new(Shadowed::new(first, followers))
 }
 
 /// A controller, and whether its transport would pace it if the algorithm does not.
-struct Contestant {
-    controller: Box<dyn CongestionController>,
-    paced: bool,
+pub(crate) struct Contestant {
+    pub controller: Box<dyn CongestionController>,
+    pub paced: bool,
 }
 
 impl Contestant {
+    pub(crate) fn new(algorithm: Algorithm, config: Config) -> Contestant {
+        Contestant { paced: config.paced, controller: algorithm.build(config) }
+    }
+
     fn decision(&self, phase: Phase) -> Decision {
         let controller = &self.controller;
         Decision {
@@ -268,8 +267,7 @@ mod tests {
     }
 
     fn contestant(algorithm: Algorithm, slow_start: Option<SlowStart>) -> Contestant {
-        let config = Config { slow_start, ..config() };
-        Contestant { paced: config.paced, controller: algorithm.build(config) }
+        Contestant::new(algorithm, Config { slow_start, ..config() })
     }
 
     /// The windows of a controller in a closed loop, and what is seen of its shadow at the end.

@@ -54,22 +54,6 @@ struct Bandwidth {
     has_sample: bool,
 }
 
-impl Bandwidth {
-    fn take(&mut self, sample: f64, now: Time, as_linux: bool) {
-        if !self.has_sample {
-            (self.first, self.smoothed) = (sample, sample);
-        } else if as_linux {
-            self.first = libm::floor((7.0 * self.first + sample) / 8.0);
-            self.smoothed = libm::floor((7.0 * self.smoothed + self.first) / 8.0);
-        } else {
-            self.smoothed = MEMORY * self.smoothed + (1.0 - MEMORY) * sample;
-        }
-        self.has_sample = self.smoothed > 0.0 || self.first > 0.0;
-        self.bytes = 0;
-        self.since = Some(now);
-    }
-}
-
 /// Counts as the kernel's module does.
 #[derive(Clone, Copy, Debug)]
 struct Linux {
@@ -125,13 +109,28 @@ impl Westwood {
         if let Some(rtt) = self.rtt {
             if let Some(sample) = if as_linux { self.sample_linux(since, ack.now, rtt) } else { self.sample(since, ack) }
             {
-                self.bandwidth.take(sample, ack.now, as_linux);
+                self.take(sample, ack.now);
             }
             let least = self.least_rtt.filter(|_| !self.forget_rtt).map_or(rtt, |least| least.min(rtt));
             self.least_rtt = Some(least);
             self.forget_rtt = false;
         }
         self.bandwidth.bytes += if as_linux { self.linux.count(ack, self.w.mss) } else { ack.delivered };
+    }
+
+    /// Smooths the estimate with a sample.
+    fn take(&mut self, sample: f64, now: Time) {
+        let Bandwidth { first, smoothed, has_sample, .. } = self.bandwidth;
+        let (first, smoothed) = if !has_sample {
+            (sample, sample)
+        } else if self.w.as_linux() {
+            let first = libm::floor((7.0 * first + sample) / 8.0);
+            (first, libm::floor((7.0 * smoothed + first) / 8.0))
+        } else {
+            (first, MEMORY * smoothed + (1.0 - MEMORY) * sample)
+        };
+        let has_sample = smoothed > 0.0 || first > 0.0;
+        self.bandwidth = Bandwidth { since: Some(now), bytes: 0, first, smoothed, has_sample };
     }
 
     /// A sample of bytes a second, if an RTT has passed.

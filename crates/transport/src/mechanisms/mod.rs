@@ -14,7 +14,7 @@ pub use multipath::{MPQUIC, MPTCP};
 pub use quic::QUIC;
 pub use tcp::{TCP, to_reno_friendly};
 
-use crate::cc::{self, Algorithm, Startup};
+use crate::cc::{self, Algorithm, CongestionController, Startup};
 use crate::scheduler::{self, Scheduler};
 use haltere_net::registry::Registry;
 use haltere_net::rng::Streams;
@@ -107,12 +107,13 @@ pub enum Value {
     Scheduler(Scheduler),
 }
 
-impl Value {
-    /// On or off.
-    pub const fn switch(on: bool) -> Value {
+impl From<bool> for Value {
+    fn from(on: bool) -> Value {
         if on { Value::On } else { Value::Off }
     }
+}
 
+impl Value {
     /// Whether it is not off.
     pub fn is_on(self) -> bool {
         self != Value::Off
@@ -264,33 +265,38 @@ pub fn apply<C>(table: &[Mechanism<C>], given: &[(&'static str, Value)], config:
     }
 }
 
-/// The reason why a mechanism cannot have this value with a congestion control; `None` if it can. The reason is always
-/// that the algorithm would ignore the value. Where an algorithm has a pacing rate of its own, pacing can be switched
-/// off only if `unpaced_too` is set.
-pub fn unfit(algorithm: Algorithm, name: &str, value: Value, unpaced_too: bool) -> Option<&'static str> {
-    let fresh = || {
-        algorithm.build(cc::Config {
-            mss: 1000,
-            wire: 1000,
-            grain: 1,
-            connections: 1,
-            initial_window: 10_000,
-            slow_start: None,
-            reno_friendly: cc::RenoFriendly::default(),
-            paced: false,
-            tick: Span::ZERO,
-            phase: Span::ZERO,
-            stream: Streams::new(0, 0).named("mechanisms"),
-        })
-    };
+/// A controller of the algorithm.
+fn fresh(algorithm: Algorithm) -> Box<dyn CongestionController> {
+    algorithm.build(cc::Config {
+        mss: 1000,
+        wire: 1000,
+        grain: 1,
+        connections: 1,
+        initial_window: 10_000,
+        slow_start: None,
+        reno_friendly: cc::RenoFriendly::default(),
+        paced: false,
+        tick: Span::ZERO,
+        phase: Span::ZERO,
+        stream: Streams::new(0, 0).named("mechanisms"),
+    })
+}
+
+/// Whether an algorithm has a pacing rate of its own. TCP cannot switch pacing off then.
+pub fn paces(algorithm: Algorithm) -> bool {
+    fresh(algorithm).pacing_rate().is_some()
+}
+
+/// The reason why a mechanism cannot have this value with a congestion control, over any transport; `None` if it can. The
+/// reason is always that the algorithm would ignore the value.
+pub fn unfit(algorithm: Algorithm, name: &str, value: Value) -> Option<&'static str> {
     match (name, value) {
         ("hystart", _) if algorithm.slow_start == Startup::Own => Some("has its own startup"),
         ("reno-friendly", _) if !algorithm.heeds.contains(&name) => Some("has no Reno-friendly region"),
         ("ecn", Value::Off) if algorithm.needs_ecn() => Some("works by marks"),
-        ("prr", _) if fresh().owns_recovery() => Some("sets its window during recovery itself"),
-        ("pacing", Value::Off) if !unpaced_too && fresh().pacing_rate().is_some() => Some("works by a pacing rate"),
+        ("prr", _) if fresh(algorithm).owns_recovery() => Some("sets its window during recovery itself"),
         ("emulated-connections", _) if !algorithm.heeds.contains(&name) => Some("is always that of one connection"),
-        ("idle-restart", _) if fresh().pacing_rate().is_some() => Some("restarts at its pacing rate"),
+        ("idle-restart", _) if paces(algorithm) => Some("restarts at its pacing rate"),
         _ => None,
     }
 }

@@ -48,7 +48,7 @@ pub const MPTCP: &[Mptcp] = &[
         Kind::OnOff,
         "a subflow with room repeats what holds back a full receive window",
         "Raiciu et al. 2012, section 4.2",
-        (|c| Value::switch(c.opportunistic), |c, v| c.opportunistic = v.is_on()),
+        (|c| Value::from(c.opportunistic), |c, v| c.opportunistic = v.is_on()),
     )
     .only("only MPTCP has subflows"),
     Mptcp::new(
@@ -56,7 +56,7 @@ pub const MPTCP: &[Mptcp] = &[
         Kind::OnOff,
         "the window of the subflow that holds it back is reduced",
         "Raiciu et al. 2012, section 4.2",
-        (|c| Value::switch(c.penalisation), |c, v| c.penalisation = v.is_on()),
+        (|c| Value::from(c.penalisation), |c, v| c.penalisation = v.is_on()),
     )
     .only("only MPTCP has subflows"),
     Mptcp::new(
@@ -73,7 +73,7 @@ pub const MPTCP: &[Mptcp] = &[
         Kind::OnOff,
         "the server announces its further addresses, and the client waits for that before it joins",
         "RFC 8684 section 3.4.1",
-        (|c| Value::switch(c.announce), |c, v| c.announce = v.is_on()),
+        (|c| Value::from(c.announce), |c, v| c.announce = v.is_on()),
     )
     .only("only MPTCP has subflows"),
     Mptcp::new(

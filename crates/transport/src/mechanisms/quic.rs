@@ -65,7 +65,7 @@ pub const QUIC: &[Quic] = &[
         Kind::OnOff,
         "packets are spread over the round trip",
         "RFC 9002 section 7.7",
-        (|c| Value::switch(c.pacing), |c, v| c.pacing = v.is_on()),
+        (|c| Value::from(c.pacing), |c, v| c.pacing = v.is_on()),
     ),
     Quic::new(
         "unpaced",
@@ -87,14 +87,14 @@ pub const QUIC: &[Quic] = &[
         Kind::OnOff,
         "a window-based sender idle for longer than a probe timeout starts from a smaller window",
         "RFC 5681 section 4.1",
-        (|c| Value::switch(c.idle_restart), |c, v| c.idle_restart = v.is_on()),
+        (|c| Value::from(c.idle_restart), |c, v| c.idle_restart = v.is_on()),
     ),
     Quic::new(
         "whole-segments",
         Kind::OnOff,
         "windows are kept in whole datagrams, and algorithms follow the kernel where it departs from their papers",
         "tcp_cong.c",
-        (|c| Value::switch(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
+        (|c| Value::from(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
     ),
     Quic::new(
         "emulated-connections",
@@ -154,28 +154,28 @@ pub const QUIC: &[Quic] = &[
         Kind::OnOff,
         "a reduction is taken back when all losses behind it prove to be none",
         "RFC 4015 in other words; deployed stacks",
-        (|c| Value::switch(c.undo), |c, v| c.undo = v.is_on()),
+        (|c| Value::from(c.undo), |c, v| c.undo = v.is_on()),
     ),
     Quic::new(
         "ecn",
         Kind::OnOff,
         "packets are ECN-capable and marks heeded; always for dctcp and prague",
         "RFC 9000 section 13.4",
-        (|c| Value::switch(c.ecn), |c, v| c.ecn = v.is_on()),
+        (|c| Value::from(c.ecn), |c, v| c.ecn = v.is_on()),
     ),
     Quic::new(
         "l4s",
         Kind::OnOff,
         "packets are sent as ECT(1) where ECN is used: queues such as dualpi2 give them L4S treatment",
         "RFC 9331 section 4.1",
-        (|c| Value::switch(c.l4s), |c, v| c.l4s = v.is_on()),
+        (|c| Value::from(c.l4s), |c, v| c.l4s = v.is_on()),
     ),
     Quic::new(
         "delack",
         Kind::OnOff,
         "acknowledgements are delayed; off: every packet is acknowledged at once",
         "RFC 9000 section 13.2.1",
-        (|c| Value::switch(c.ack.every > 1), |c, v| c.ack.every = if v.is_on() { c.ack.every } else { 1 }),
+        (|c| Value::from(c.ack.every > 1), |c, v| c.ack.every = if v.is_on() { c.ack.every } else { 1 }),
     ),
     Quic::new(
         "ack-every",
@@ -225,7 +225,7 @@ pub const QUIC: &[Quic] = &[
         Kind::OnOff,
         "both ends have the extension by which the sender asks for four acknowledgements a round trip",
         "draft-ietf-quic-ack-frequency",
-        (|c| Value::switch(c.ack_frequency), |c, v| c.ack_frequency = v.is_on()),
+        (|c| Value::from(c.ack_frequency), |c, v| c.ack_frequency = v.is_on()),
     )
     .only("it is an extension of QUIC; TCP's acknowledgements are set by +ack-every=…"),
     Quic::new(

@@ -63,7 +63,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "window-based algorithms are paced, as with the queue discipline fq; algorithms with a rate always are",
         "tcp_update_pacing_rate, sch_fq",
-        (|c| Value::switch(c.paced), |c, v| c.paced = v.is_on()),
+        (|c| Value::from(c.paced), |c, v| c.paced = v.is_on()),
     ),
     Tcp::new(
         "unpaced",
@@ -77,14 +77,14 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "a window-based sender idle for longer than a timeout starts from a smaller window",
         "RFC 5681 section 4.1; tcp_slow_start_after_idle",
-        (|c| Value::switch(c.idle_restart), |c, v| c.idle_restart = v.is_on()),
+        (|c| Value::from(c.idle_restart), |c, v| c.idle_restart = v.is_on()),
     ),
     Tcp::new(
         "whole-segments",
         Kind::OnOff,
         "windows are kept in whole segments, and algorithms follow the kernel where it departs from their papers",
         "tcp_cong.c",
-        (|c| Value::switch(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
+        (|c| Value::from(c.whole_segments), |c, v| c.whole_segments = v.is_on()),
     ),
     Tcp::new(
         "emulated-connections",
@@ -145,7 +145,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "selective acknowledgements; off: losses are found by duplicate ACKs, without rack, tlp and sack-compression",
         "RFC 2018, RFC 6582; tcp_sack",
-        (|c| Value::switch(c.sack), |c, v| c.sack = v.is_on()),
+        (|c| Value::from(c.sack), |c, v| c.sack = v.is_on()),
     )
     .only("QUIC's acknowledgements always name what has arrived"),
     Tcp::new(
@@ -161,7 +161,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "acknowledgements report data that came twice",
         "RFC 2883; tcp_dsack",
-        (|c| Value::switch(c.dsack), |c, v| c.dsack = v.is_on()),
+        (|c| Value::from(c.dsack), |c, v| c.dsack = v.is_on()),
     )
     .only("QUIC numbers each packet anew, so that no acknowledgement is ambiguous"),
     Tcp::new(
@@ -169,7 +169,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "losses are found by time (RACK); off: by SACKs of later segments alone, as many as loss-threshold says",
         "RFC 8985, RFC 6675 section 4; tcp_recovery",
-        (|c| Value::switch(c.rack), |c, v| c.rack = v.is_on()),
+        (|c| Value::from(c.rack), |c, v| c.rack = v.is_on()),
     )
     .only("QUIC has a threshold of time in its place: write +time-threshold=… or -time-threshold"),
     Tcp::new(
@@ -185,7 +185,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "tail loss probes",
         "RFC 8985 section 7; tcp_early_retrans",
-        (|c| Value::switch(c.tlp), |c, v| c.tlp = v.is_on()),
+        (|c| Value::from(c.tlp), |c, v| c.tlp = v.is_on()),
     )
     .only("QUIC's probe timeout (RFC 9002 section 6.2) stands for probe and retransmission timeout both"),
     Tcp::new(
@@ -193,7 +193,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "the window comes down in proportion to what is delivered; off: at once, as in RFC 6675",
         "RFC 6937, RFC 9937",
-        (|c| Value::switch(c.prr), |c, v| c.prr = v.is_on()),
+        (|c| Value::from(c.prr), |c, v| c.prr = v.is_on()),
     )
     .only("QUIC's window here comes down at once (RFC 9002 section 7.3.2)"),
     Tcp::new(
@@ -201,7 +201,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "spurious timeouts are found by what is acknowledged next",
         "RFC 5682; tcp_frto",
-        (|c| Value::switch(c.frto), |c, v| c.frto = v.is_on()),
+        (|c| Value::from(c.frto), |c, v| c.frto = v.is_on()),
     )
     .only("a probe timeout of QUIC declares nothing lost (RFC 9002 section 6.2)"),
     Tcp::new(
@@ -209,7 +209,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "a reduction whose losses prove to be none is taken back",
         "RFC 3522, RFC 4015; tcp_try_undo_recovery",
-        (|c| Value::switch(c.undo), |c, v| c.undo = v.is_on()),
+        (|c| Value::from(c.undo), |c, v| c.undo = v.is_on()),
     ),
     Tcp::new(
         "rto",
@@ -261,7 +261,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "the timestamp option: 12 bytes in each segment, RTT samples of retransmissions, evidence for undo",
         "RFC 7323; tcp_timestamps",
-        (|c| Value::switch(c.timestamps), |c, v| c.timestamps = v.is_on()),
+        (|c| Value::from(c.timestamps), |c, v| c.timestamps = v.is_on()),
     )
     .only("QUIC has no such option"),
     Tcp::new(
@@ -294,14 +294,14 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "packets are sent as ECT(1) where ECN is used: queues such as dualpi2 give them L4S treatment",
         "RFC 9331 section 4.1",
-        (|c| Value::switch(c.l4s), |c, v| c.l4s = v.is_on()),
+        (|c| Value::from(c.l4s), |c, v| c.l4s = v.is_on()),
     ),
     Tcp::new(
         "nagle",
         Kind::OnOff,
         "what does not fill a segment waits while an earlier such segment is not acknowledged (no TCP_NODELAY)",
         "RFC 9293 section 3.7.4; tcp_minshall_check",
-        (|c| Value::switch(c.nagle), |c, v| c.nagle = v.is_on()),
+        (|c| Value::from(c.nagle), |c, v| c.nagle = v.is_on()),
     )
     .only("QUIC has none: leave it out"),
     Tcp::new(
@@ -309,7 +309,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "acknowledgements are delayed; off: every data segment is acknowledged at once",
         "RFC 9293 section 3.8.6.3",
-        (|c| Value::switch(c.delayed_ack), |c, v| c.delayed_ack = v.is_on()),
+        (|c| Value::from(c.delayed_ack), |c, v| c.delayed_ack = v.is_on()),
     ),
     Tcp::new(
         "ack-every",
@@ -330,7 +330,7 @@ pub const TCP: &[Tcp] = &[
         Kind::OnOff,
         "acknowledgements are hurried at the start, after disorder, to offer a larger window, and after a pushed segment",
         "tcp_enter_quickack_mode, tcp_grow_window, tcp_cleanup_rbuf",
-        (|c| Value::switch(c.hurried_acks), |c, v| c.hurried_acks = v.is_on()),
+        (|c| Value::from(c.hurried_acks), |c, v| c.hurried_acks = v.is_on()),
     )
     .only("QUIC hurries acknowledgements only as RFC 9000 section 13.2.1 says: write +ack-reordering=…"),
     Tcp::new(

@@ -32,11 +32,11 @@ impl Connection {
         if self.subflow(path).is_some_and(|s| !s.abandoned) {
             return true;
         }
-        let Some(Opening::Join { backup }) = options.opening else { return false };
+        let Some(Opening::Join(status)) = options.opening else { return false };
         if kind != Kind::Syn || self.config.tcp.role != Role::Server || self.may_add(path).is_err() {
             return false;
         }
-        self.make(path, backup);
+        self.make(path, status);
         true
     }
 
@@ -189,8 +189,8 @@ impl Connection {
 
     fn take_options(&mut self, at: usize, options: &Options) {
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
-        if let Some(backup) = options.priority {
-            subflow.backup = backup;
+        if let Some(status) = options.priority {
+            subflow.status = status;
             self.dirty = true;
         }
         if options.add_address {

@@ -1,12 +1,13 @@
 //! An MPTCP connection: opening, fallback, timers, and the [`Endpoint`] interface.
 
 use super::config::{Config, Reinjection};
+use super::option::Opening;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::subflow::Subflow;
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use crate::path::{PathError, PathView};
+use crate::path::{PathError, PathStatus, PathView};
 use crate::ranges::RangeSet;
 use crate::reassembly::Reassembly;
 use crate::scheduler::PathScheduler;
@@ -70,7 +71,7 @@ impl Connection {
     pub fn with_scheduler(scheduler: Box<dyn PathScheduler>, config: Config) -> Connection {
         Connection {
             mode: Mode::Opening,
-            subflows: vec![Some(Subflow::new(&config, PathId(0), false, false))],
+            subflows: vec![Some(Subflow::new(&config, PathId(0), Opening::Capable))],
             scheduler,
             views: Vec::new(),
             sending: Sending::new(),
@@ -117,12 +118,12 @@ impl Connection {
     }
 
     /// Adds a subflow.
-    pub(super) fn make(&mut self, path: PathId, backup: bool) -> &mut Subflow {
+    pub(super) fn make(&mut self, path: PathId, status: PathStatus) -> &mut Subflow {
         let at = usize::from(path.0);
         if self.subflows.len() <= at {
             self.subflows.resize_with(at + 1, || None);
         }
-        self.subflows[at].insert(Subflow::new(&self.config, path, true, backup))
+        self.subflows[at].insert(Subflow::new(&self.config, path, Opening::Join(status)))
     }
 
     /// Whether another subflow may be added as `path`.
@@ -400,7 +401,7 @@ impl Endpoint for Connection {
             return Err(PathError::NotNegotiated);
         }
         self.may_add(path)?;
-        self.make(path, false).tcp.connect(cx);
+        self.make(path, PathStatus::Available).tcp.connect(cx);
         Ok(())
     }
 
@@ -427,12 +428,12 @@ impl Endpoint for Connection {
     }
 
     /// The B bit of MP_JOIN tells it, or MP_PRIO once that is sent (RFC 8684 section 3.3.8).
-    fn set_backup(&mut self, path: PathId, backup: bool, _: &mut Cx<'_>) -> Result<(), PathError> {
+    fn set_status(&mut self, path: PathId, status: PathStatus, _: &mut Cx<'_>) -> Result<(), PathError> {
         let subflow = self.subflow(path).filter(|s| !s.abandoned).ok_or(PathError::NoSuchPath)?;
-        subflow.backup = backup;
-        if subflow.told_backup.is_some_and(|told| told != backup) {
-            subflow.told_backup = Some(backup);
-            subflow.owes.priority = Some(backup);
+        subflow.status = status;
+        if subflow.told_status.is_some_and(|told| told != status) {
+            subflow.told_status = Some(status);
+            subflow.owes.priority = Some(status);
             subflow.ready = true;
         }
         self.dirty = true;

@@ -7,6 +7,7 @@ use super::sending::Sending;
 use super::subflow::{Owed, Subflow};
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
+use crate::path::PathStatus;
 use crate::spares::Spares;
 use crate::tcp::segment::{self, Kind};
 use haltere_net::{Contents, Cx, Incident, Packet, PathId};
@@ -84,10 +85,10 @@ impl Connection {
             return;
         }
         let Contents { len, path, body: Body::Tcp(tcp), .. } = &mut **packet else { return };
-        let carries_end = self.sending.fin_due && self.carries_end(at);
+        let bare_end = self.sending.end().filter(|_| self.sending.fin_due && self.carries_end(at));
         let Connection { subflows, sending, receiving, config, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
-        let options = subflow.options(tcp, config.tcp.role, receiving, sending, carries_end);
+        let options = subflow.options(tcp, config.tcp.role, receiving, sending, bare_end);
         let bytes = options.wire_len(tcp.kind, tcp.len);
         if tcp.kind == Kind::Data {
             let window = receiving.offer(subflow.tcp.receive_space());
@@ -132,7 +133,7 @@ impl Connection {
 }
 
 impl Subflow {
-    /// The options of a segment that leaves on it. It `carries_end` if the end of the data is told on it.
+    /// The options of a segment that leaves on it. `bare_end` is the end of the data if a segment without data is to tell it.
     #[inline(always)]
     fn options(
         &mut self,
@@ -140,11 +141,11 @@ impl Subflow {
         role: Role,
         receiving: &Receiving,
         sending: &mut Sending,
-        carries_end: bool,
+        bare_end: Option<u64>,
     ) -> Options {
-        let opening = if self.joined { Opening::Join { backup: self.backup } } else { Opening::Capable };
+        let opening = if self.joined { Opening::Join(self.status) } else { Opening::Capable };
         if tcp.kind != Kind::Data {
-            self.told_backup = Some(self.backup && self.joined);
+            self.told_status = Some(if self.joined { self.status } else { PathStatus::Available });
             return Options { opening: Some(opening), ..Options::default() };
         }
         let mut options = Options::default();
@@ -157,10 +158,10 @@ impl Subflow {
         }
         if options.opening.is_none() {
             options.data_ack = Some(receiving.data_ack());
-            let end = sending.fin_sent().then_some(sending.written);
+            let end = sending.end();
             // The end goes with the last data, or alone.
             let last = end.is_some() && options.mapping.map(|data| data + u64::from(tcp.len)) == end;
-            if last || (tcp.len == 0 && carries_end && end.is_some()) {
+            if last || (tcp.len == 0 && bare_end.is_some()) {
                 options.data_fin = end;
                 sending.fin_due = false;
             }

@@ -1,5 +1,6 @@
 //! MPTCP's options on segments, and their sizes on the wire (RFC 8684 section 3). Options are padded to four bytes.
 
+use crate::path::PathStatus;
 use crate::tcp::segment::{self, Kind};
 use haltere_net::PathId;
 
@@ -22,11 +23,8 @@ const PRIORITY: u32 = 4;
 pub enum Opening {
     /// MP_CAPABLE: the first subflow of a connection.
     Capable,
-    /// MP_JOIN: a further one, in reserve if `backup`.
-    Join {
-        /// Whether it is used only if no other is left.
-        backup: bool,
-    },
+    /// MP_JOIN: a further one, and the use that is wanted of it.
+    Join(PathStatus),
 }
 
 /// The options of a segment.
@@ -46,8 +44,8 @@ pub struct Options {
     pub echo: bool,
     /// REMOVE_ADDR: the subflow of an address that the sender has no more.
     pub remove: Option<PathId>,
-    /// MP_PRIO: whether the subflow is in reserve from now on.
-    pub priority: Option<bool>,
+    /// MP_PRIO: the use that is wanted of the subflow from now on.
+    pub priority: Option<PathStatus>,
 }
 
 impl Options {
@@ -59,9 +57,9 @@ impl Options {
             (Some(Opening::Capable), Kind::SynAck) => CAPABLE[1],
             (Some(Opening::Capable), Kind::Data) if len == 0 => CAPABLE[2],
             (Some(Opening::Capable), Kind::Data) => CAPABLE[3],
-            (Some(Opening::Join { .. }), Kind::Syn) => JOIN[0],
-            (Some(Opening::Join { .. }), Kind::SynAck) => JOIN[1],
-            (Some(Opening::Join { .. }), Kind::Data) => JOIN[2],
+            (Some(Opening::Join(_)), Kind::Syn) => JOIN[0],
+            (Some(Opening::Join(_)), Kind::SynAck) => JOIN[1],
+            (Some(Opening::Join(_)), Kind::Data) => JOIN[2],
         };
         // MP_CAPABLE with data holds the mapping.
         let mapped = (self.mapping.is_some() && self.opening != Some(Opening::Capable)) || self.data_fin.is_some();
@@ -98,7 +96,7 @@ mod tests {
     #[test]
     fn sizes_are_those_of_rfc_8684() {
         let capable = Options { opening: Some(Opening::Capable), ..Options::default() };
-        let join = Options { opening: Some(Opening::Join { backup: true }), ..Options::default() };
+        let join = Options { opening: Some(Opening::Join(PathStatus::Backup)), ..Options::default() };
         let sizes = |o: Options| [Kind::Syn, Kind::SynAck, Kind::Data].map(|kind| o.wire_len(kind, 0));
         assert_eq!(sizes(capable), [4, 12, 20]);
         assert_eq!(sizes(join), [12, 16, 24]);

@@ -2,7 +2,7 @@
 
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
-use crate::reordering::Sequence;
+use crate::reordering::{Release, Sequence};
 use crate::tcp::{Config, Window};
 use haltere_net::{Cx, Span, Time};
 
@@ -113,11 +113,12 @@ impl Receiving {
 
     /// The window to be offered beyond what is acknowledged, if a subflow would offer `space`. It never moves back.
     pub fn offer(&mut self, space: u64) -> u64 {
-        let room = self.window.clamp.saturating_sub(self.buffered());
+        let (room, before) = (self.window.clamp.saturating_sub(self.buffered()), self.edge);
         self.edge = self.edge.max(self.next.saturating_add(space.min(room)));
         let unit = (1 << self.window.scale) - 1;
         let window = (self.edge.saturating_sub(self.next) + unit) & !unit;
         self.edge = self.next + window;
+        debug_assert!(self.edge >= before, "{} is below {before}", self.edge);
         window
     }
 
@@ -136,7 +137,8 @@ impl Receiving {
     /// A segment arrived on some subflow with the data from `start` to `end`, and what it allowed to be delivered was.
     pub fn count_arrival(&mut self, start: u64, end: u64, now: Time) {
         let counts = self.waiting.reordering();
-        self.order.arrive(start, end, self.next < end, now, counts);
+        let release = if self.next < end { Release::Later } else { Release::AtOnce };
+        self.order.arrive(start, end, release, now, counts);
         self.order.deliver(self.next, now, counts);
     }
 

@@ -4,7 +4,7 @@ use super::connection::{Connection, Mode};
 use super::sending::piece_end;
 use super::subflow::Subflow;
 use crate::endpoint::Role;
-use crate::path::PathState;
+use crate::path::{PathState, PathStatus};
 use haltere_net::{PathId, Span, Time};
 
 /// The data-level timeout if no subflow has a timer (Linux: `TCP_RTO_MIN`).
@@ -76,7 +76,7 @@ impl Connection {
                 least = least.min(self.check_progress(at));
                 continue;
             }
-            let slot = if subflow.backup { &mut standby } else { &mut active };
+            let slot = if subflow.status == PathStatus::Backup { &mut standby } else { &mut active };
             slot.get_or_insert(subflow.tcp.path());
         }
         // A subflow in reserve repairs only what no other makes progress with.

@@ -160,6 +160,11 @@ impl Sending {
         self.finished && self.next == self.written
     }
 
+    /// The end of the data, once everything was given to subflows.
+    pub fn end(&self) -> Option<u64> {
+        self.fin_sent().then_some(self.written)
+    }
+
     /// Whether the peer may acknowledge up to this position: it cannot have what no subflow was given.
     pub fn may_acknowledge(&self, position: u64) -> bool {
         match self.skipped.first() {

@@ -60,7 +60,7 @@ impl Connection {
         }
         let more = self.sending.is_waiting();
         for subflow in self.subflows.iter_mut().flatten() {
-            subflow.tcp.set_more(more);
+            *subflow.tcp.expects_more() = more;
         }
     }
 
@@ -70,7 +70,7 @@ impl Connection {
         let finished = self.sending.finished;
         self.sending.next = self.sending.written;
         let Some(Some(subflow)) = self.subflows.first_mut() else { return };
-        subflow.tcp.set_more(false);
+        *subflow.tcp.expects_more() = false;
         if left > 0 {
             subflow.give(self.sending.written - left, left);
         }

@@ -1,8 +1,9 @@
 //! A subflow: its TCP connection, the mappings between its data and the connection's, its send buffer.
 
 use super::config::Config;
+use super::option::Opening;
 use crate::endpoint::Endpoint;
-use crate::path::{PathState, PathView};
+use crate::path::{PathState, PathStatus, PathView};
 use crate::tcp;
 use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
@@ -154,10 +155,10 @@ pub(super) struct Subflow {
     pub joined: bool,
     /// When the third segment of a join is sent again, or [`Time::NEVER`].
     pub proof: Time,
-    /// In reserve, as either end asked.
-    pub backup: bool,
+    /// As either end asked.
+    pub status: PathStatus,
     /// The answer that the peer was given to that, once it was given one. MP_CAPABLE says that a subflow is not in reserve.
-    pub told_backup: Option<bool>,
+    pub told_status: Option<PathStatus>,
     /// The peer has shown that it takes MPTCP's options on it: it may carry data of the connection.
     pub confirmed: bool,
     pub abandoned: bool,
@@ -188,7 +189,7 @@ pub(super) struct Owed {
     pub add_address: bool,
     pub echo: bool,
     pub remove: Option<PathId>,
-    pub priority: Option<bool>,
+    pub priority: Option<PathStatus>,
 }
 
 impl Owed {
@@ -207,7 +208,11 @@ fn buffer_for(segments: u64, config: &Config) -> u64 {
 }
 
 impl Subflow {
-    pub fn new(config: &Config, path: PathId, joined: bool, backup: bool) -> Subflow {
+    pub fn new(config: &Config, path: PathId, opening: Opening) -> Subflow {
+        let (joined, status) = match opening {
+            Opening::Capable => (false, PathStatus::Available),
+            Opening::Join(status) => (true, status),
+        };
         let mut tcp = config.tcp.clone();
         tcp.path = path;
         if path.0 > 0 {
@@ -222,8 +227,8 @@ impl Subflow {
             tcp: connection,
             joined,
             proof: Time::NEVER,
-            backup,
-            told_backup: (!joined).then_some(false),
+            status,
+            told_status: (!joined).then_some(status),
             confirmed: false,
             abandoned: false,
             sent: Mappings::default(),
@@ -246,10 +251,8 @@ impl Subflow {
             PathState::Validating
         } else if self.progress.is_stale() {
             PathState::Suspect
-        } else if self.backup {
-            PathState::Standby
         } else {
-            PathState::Active
+            self.status.working()
         }
     }
 
@@ -321,8 +324,10 @@ impl Subflow {
 
     /// Gives it the data from `start` on.
     pub fn give(&mut self, start: u64, len: u64) {
-        let joined = self.sent.push(Mapping { subflow: self.tcp.written(), data: start, len });
-        self.tcp.give(len, joined);
+        if !self.sent.push(Mapping { subflow: self.tcp.written(), data: start, len }) {
+            self.tcp.cut();
+        }
+        self.tcp.give(len);
         self.ready = true;
     }
 

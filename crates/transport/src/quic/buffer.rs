@@ -4,7 +4,6 @@
 
 use super::frame::VARINT_MAX;
 use crate::ranges::RangeSet;
-use std::ops::Range;
 
 /// The sending end.
 #[derive(Clone, Default, Debug)]
@@ -49,6 +48,21 @@ pub(super) struct Chunk {
     pub len: u64,
     /// Whether they were sent before.
     pub again: bool,
+}
+
+/// A part of a stream, and whether the stream ends with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StreamData {
+    pub offset: u64,
+    pub len: u32,
+    pub fin: bool,
+}
+
+impl StreamData {
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.len.into())
+    }
 }
 
 impl SendBuffer {
@@ -163,20 +177,20 @@ impl SendBuffer {
     }
 
     #[inline]
-    pub fn on_acked(&mut self, range: Range<u64>, fin: bool) {
+    pub fn on_acked(&mut self, data: StreamData) {
         if !self.lost.is_empty() {
-            self.lost.remove(range.start, range.end);
+            self.lost.remove(data.offset, data.end());
         }
-        self.acked.insert_all(range.start, range.end);
-        if fin {
+        self.acked.insert_all(data.offset, data.end());
+        if data.fin {
             self.fin = Fin::Acked;
         }
     }
 
-    pub fn on_lost(&mut self, range: Range<u64>, fin: bool) {
+    pub fn on_lost(&mut self, data: StreamData) {
         let SendBuffer { acked, lost, .. } = self;
-        acked.missing(range.start, range.end, |start, end| lost.insert(start, end, |_, _| {}));
-        if fin && self.fin == Fin::Sent {
+        acked.missing(data.offset, data.end(), |start, end| lost.insert(start, end, |_, _| {}));
+        if data.fin && self.fin == Fin::Sent {
             self.fin = Fin::Lost;
         }
     }
@@ -222,8 +236,9 @@ impl RecvBuffer {
     /// # Errors
     /// The name of the transport error (RFC 9000 section 20.1) if they contradict the stream's final size.
     #[inline(always)]
-    pub fn on_frame(&mut self, offset: u64, len: u64, fin: bool) -> Result<u64, &'static str> {
-        let end = offset.saturating_add(len);
+    pub fn on_frame(&mut self, data: StreamData) -> Result<u64, &'static str> {
+        let StreamData { offset, fin, .. } = data;
+        let end = data.end();
         if end > VARINT_MAX {
             return Err("FRAME_ENCODING_ERROR: a stream's offset exceeds 2^62 - 1");
         }
@@ -298,6 +313,14 @@ impl RecvBuffer {
 mod tests {
     use super::*;
 
+    fn part(offset: u64, len: u32) -> StreamData {
+        StreamData { offset, len, fin: false }
+    }
+
+    fn last(offset: u64, len: u32) -> StreamData {
+        StreamData { offset, len, fin: true }
+    }
+
     #[test]
     fn a_chunk_from_further_back_leaves_what_comes_before_it() {
         let mut buffer = SendBuffer::default();
@@ -315,7 +338,7 @@ mod tests {
         let chunk = buffer.next(5000).unwrap();
         assert_eq!(chunk, Chunk { offset: 4000, len: 1000, again: false }, "there is no more: the last of it");
         assert!(buffer.on_sent(chunk, 1000), "the end goes with it");
-        buffer.on_lost(2000..3000, false);
+        buffer.on_lost(part(2000, 1000));
         buffer.skip(700, 100, 5000);
         let chunk = buffer.next(5000).unwrap();
         assert_eq!(chunk, Chunk { offset: 2000, len: 1000, again: true }, "lost bytes go first");
@@ -339,14 +362,14 @@ mod tests {
         assert_eq!(chunk, Chunk { offset: 1000, len: 2000, again: false });
         assert!(buffer.on_sent(chunk, 2000));
         assert_eq!(buffer.next(u64::MAX), None);
-        buffer.on_lost(0..1000, false);
-        buffer.on_lost(1000..3000, true);
+        buffer.on_lost(part(0, 1000));
+        buffer.on_lost(last(1000, 2000));
         assert_eq!(buffer.next(u64::MAX), Some(Chunk { offset: 0, len: 3000, again: true }));
-        buffer.on_acked(0..1000, false);
+        buffer.on_acked(part(0, 1000));
         let chunk = buffer.next(u64::MAX).unwrap();
         assert_eq!(chunk, Chunk { offset: 1000, len: 2000, again: true });
         assert!(buffer.on_sent(chunk, 2000));
-        buffer.on_acked(1000..3000, true);
+        buffer.on_acked(last(1000, 2000));
         assert!(buffer.delivered());
         assert_eq!(buffer.next(u64::MAX), None);
     }
@@ -357,9 +380,9 @@ mod tests {
         buffer.finish();
         let chunk = buffer.next(0).unwrap();
         assert!(buffer.on_sent(chunk, 0) && buffer.next(0).is_none() && !buffer.delivered());
-        buffer.on_lost(0..0, true);
+        buffer.on_lost(last(0, 0));
         assert_eq!(buffer.next(0), Some(Chunk { offset: 0, len: 0, again: true }));
-        buffer.on_acked(0..0, true);
+        buffer.on_acked(last(0, 0));
         assert!(buffer.delivered() && buffer.next(0).is_none());
     }
 
@@ -376,14 +399,14 @@ mod tests {
     #[test]
     fn a_final_size_binds() {
         let mut buffer = RecvBuffer::default();
-        assert_eq!(buffer.on_frame(100, 100, false), Ok(200));
+        assert_eq!(buffer.on_frame(part(100, 100)), Ok(200));
         assert_eq!(buffer.readable(), 0);
-        assert!(buffer.clone().on_frame(0, 150, true).is_err());
-        assert_eq!(buffer.on_frame(0, 100, false), Ok(0));
+        assert!(buffer.clone().on_frame(last(0, 150)).is_err());
+        assert_eq!(buffer.on_frame(part(0, 100)), Ok(0));
         assert_eq!(buffer.read(), 200);
-        assert_eq!(buffer.on_frame(200, 0, true), Ok(0));
+        assert_eq!(buffer.on_frame(last(200, 0)), Ok(0));
         assert!(buffer.exhausted());
-        assert!(buffer.on_frame(200, 1, false).is_err());
-        assert!(buffer.on_frame(VARINT_MAX, 5, false).is_err());
+        assert!(buffer.on_frame(part(200, 1)).is_err());
+        assert!(buffer.on_frame(part(VARINT_MAX, 5)).is_err());
     }
 }

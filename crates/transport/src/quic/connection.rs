@@ -1,6 +1,6 @@
 //! The connection: what its paths share, and the interface to what drives it.
 
-use super::buffer::{RecvBuffer, SendBuffer};
+use super::buffer::{RecvBuffer, SendBuffer, StreamData};
 use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
@@ -11,14 +11,14 @@ use super::opening::Opening;
 use super::packet::{QuicPacket, SpaceId};
 use super::path::{Path, Situation, Way};
 use super::received::AckPolicy;
-use super::recovery::Fates;
+use super::recovery::{Books, Fates};
 use super::sent::Record;
 use super::sizes::Session;
 use super::space::{Space, Spaces};
 use super::streams::{Limits, Streams};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
-use crate::path::{AddressChange, PathError, PathView};
+use crate::path::{AddressChange, PathError, PathStatus, PathView};
 use crate::spares::Spares;
 use haltere_net::incident::{TimerChange, TimerName};
 use haltere_net::{Cx, Ecn, Incident, Packet, PathId, Span, Time};
@@ -146,7 +146,7 @@ impl Connection {
             peer: None,
             handshake_done_pending: false,
             events: VecDeque::new(),
-            stats: Stats::new(config.rtts),
+            stats: Stats { rtts: config.rtts.then(Default::default), ..Stats::default() },
             kept: Vec::new(),
             fates: Fates::default(),
             spare: None,
@@ -256,17 +256,17 @@ impl Connection {
     /// The loss-detection timer of a path ran out (RFC 9002 appendix A.9).
     pub(super) fn on_loss_timer(&mut self, i: usize, cx: &mut Cx<'_>) {
         let about = self.situation();
-        while let Some((id, true)) = self.paths[i].due(&self.spaces, i, cx.now, &about) {
+        while let Some((id, TimerName::Loss)) = self.paths[i].due(&self.spaces, i, cx.now, &about) {
             let space = self.spaces.of_mut(id, i);
-            let largest = space.largest_acked.unwrap_or(0);
             cx.tell(Incident::Timer(TimerName::Loss, TimerChange::Expired));
-            self.paths[i].detect((id, space), largest, &about, &mut self.fates, &mut self.stats, cx);
+            let mut books = Books { fates: &mut self.fates, stats: &mut self.stats };
+            self.paths[i].detect((id, space), &about, &mut books, cx);
             self.apply_fates(i, id);
             self.set_timer(i, cx);
         }
         // While a loss was awaited, the probe timeout may have passed as well.
         if self.paths[i].timer <= cx.now
-            && let Some((id, false)) = self.paths[i].due(&self.spaces, i, cx.now, &about)
+            && let Some((id, TimerName::Probe)) = self.paths[i].due(&self.spaces, i, cx.now, &about)
         {
             cx.tell(Incident::Timer(TimerName::Probe, TimerChange::Expired));
             self.on_probe_timeout(i, id);
@@ -320,7 +320,7 @@ impl Connection {
         }
         for record in &self.fates.acked {
             match *record {
-                Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, offset, len, fin),
+                Record::Stream { id, offset, len, fin } => self.streams.on_acked(id, StreamData { offset, len, fin }),
                 Record::Ack { largest } => self.spaces.of_mut(id, i).received.on_ack_acked(largest),
                 Record::PathAck { path, largest } => {
                     if let Some(other) = self.paths.iter().position(|other| other.id == path) {
@@ -330,7 +330,7 @@ impl Connection {
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
-                        crypto.send.on_acked(offset..offset + u64::from(len), last);
+                        crypto.send.on_acked(StreamData { offset, len, fin: last });
                     }
                 }
                 _ => {}
@@ -353,10 +353,10 @@ impl Connection {
         }
         for record in &self.fates.lost {
             match *record {
-                Record::Stream { id, offset, len, fin } => self.streams.on_lost(id, offset, len, fin),
+                Record::Stream { id, offset, len, fin } => self.streams.on_lost(id, StreamData { offset, len, fin }),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
-                        crypto.send.on_lost(offset..offset + u64::from(len), last);
+                        crypto.send.on_lost(StreamData { offset, len, fin: last });
                     }
                 }
                 // Section 13.3: frames that state a limit are sent again with what it is by then.
@@ -557,12 +557,12 @@ impl Endpoint for Connection {
         true
     }
 
-    fn set_backup(&mut self, path: PathId, backup: bool, cx: &mut Cx<'_>) -> Result<(), PathError> {
+    fn set_status(&mut self, path: PathId, status: PathStatus, cx: &mut Cx<'_>) -> Result<(), PathError> {
         self.now = cx.now;
-        self.set_status(path, backup)
+        self.change_status(path, status)
     }
 
     fn path_view(&self, path: PathId) -> Option<PathView> {
-        self.place(path).map(|i| self.paths[i].view(false))
+        self.place(path).map(|i| self.paths[i].view())
     }
 }

@@ -7,7 +7,7 @@ use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
 use super::packet::SpaceId;
 use super::sent::Record;
 use super::space::Space;
-use super::streams::LEAST_ROOM as LEAST_STREAM_ROOM;
+use super::streams::{LEAST_ROOM as LEAST_STREAM_ROOM, StreamFrame};
 use crate::endpoint::Role;
 use haltere_net::{PathId, Time};
 
@@ -16,33 +16,41 @@ const LONGEST_ACK_FREQUENCY: u32 = 2 + 4 * 8;
 /// The longest flow-control frame: type and two variable-length integers.
 pub(super) const LONGEST_CONTROL: u32 = 17;
 
+/// What recovery asks of a packet.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Traits {
+    /// Whether it is to be acknowledged.
+    pub eliciting: bool,
+    /// Whether it carries an ACK frame.
+    pub acks: bool,
+    pub padded: bool,
+}
+
 /// A packet's frames while it is made.
 #[derive(Default)]
 pub(super) struct Draft {
     pub frames: Few<Frame>,
     pub records: Few<Record>,
     pub payload: u32,
-    pub eliciting: bool,
-    /// Whether it carries an ACK frame.
-    pub acks: bool,
+    pub traits: Traits,
     /// Whether it carries data again.
     pub again: bool,
-    pub padded: bool,
 }
 
 impl Draft {
     #[inline(always)]
     pub fn push(&mut self, frame: Frame) {
         self.payload += frame.size();
-        self.eliciting |= frame.ack_eliciting();
+        self.traits.eliciting |= frame.ack_eliciting();
         self.frames.push(frame);
     }
 
     /// Adds a STREAM frame, by far the most frequent one.
     #[inline(always)]
-    fn push_stream(&mut self, id: u64, offset: u64, len: u32, fin: bool, explicit_len: bool) {
+    fn push_stream(&mut self, frame: &StreamFrame) {
+        let &StreamFrame { id, offset, len, fin, explicit_len, .. } = frame;
         self.payload += stream_header(id, offset) + if explicit_len { varint_len(u64::from(len)) } else { 0 } + len;
-        self.eliciting = true;
+        self.traits.eliciting = true;
         self.frames.push(Frame::Stream { id, offset, len, fin, explicit_len });
     }
 
@@ -50,7 +58,7 @@ impl Draft {
     #[inline]
     pub fn pad(&mut self, bytes: u32) {
         if bytes > 0 {
-            self.padded = true;
+            self.traits.padded = true;
             self.push(Frame::Padding(bytes));
         }
     }
@@ -66,7 +74,7 @@ impl Draft {
         let ack = space.received.frame(now);
         if let Some(largest) = ack.largest() {
             self.records.push(Record::Ack { largest });
-            self.acks = true;
+            self.traits.acks = true;
             self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
         }
     }
@@ -77,7 +85,7 @@ impl Draft {
         let ack = space.received.frame(now);
         if let Some(largest) = ack.largest() {
             self.records.push(Record::PathAck { path, largest });
-            self.acks = true;
+            self.traits.acks = true;
             self.push(Frame::PathAck(Box::new(PathAck { path, ack, counts: space.received.counts() })));
         }
     }
@@ -121,7 +129,7 @@ impl Draft {
         let ack = space.received.frame(now);
         if let Some(largest) = ack.largest() {
             self.records.push(Record::Ack { largest });
-            self.acks = true;
+            self.traits.acks = true;
             self.push(match space.received.counts() {
                 None => Frame::Ack(ack),
                 Some(counts) => Frame::AckEcn(Box::new(AckEcn { ack, counts })),
@@ -175,7 +183,7 @@ impl Connection {
             let parameters = (last && id == carrier).then(|| Box::new(parameters));
             draft.push(Frame::Crypto { offset, len, last, parameters });
         }
-        if !draft.eliciting && space.probes > 0 && draft.payload < room {
+        if !draft.traits.eliciting && space.probes > 0 && draft.payload < room {
             draft.push(Frame::Ping);
         }
         draft
@@ -205,7 +213,7 @@ impl Connection {
         }
         if matches!(load, Load::Acks) {
             // RFC 9000 section 13.2.4: not more than about one a round trip, lest they fill the window.
-            if draft.acks && !space.sent.awaits() && space.received.should_elicit(&self.acks) {
+            if draft.traits.acks && !space.sent.awaits() && space.received.should_elicit(&self.acks) {
                 draft.push(Frame::Ping);
             }
             return draft;
@@ -231,21 +239,21 @@ impl Connection {
             self.draft_control(i, &mut draft, room);
         }
         while draft.payload + LEAST_STREAM_ROOM <= room
-            && let Some(chunk) = self.streams.next_frame(room - draft.payload)
+            && let Some(frame) = self.streams.next_frame(room - draft.payload)
         {
-            let super::streams::StreamFrame { id, offset, len, fin, explicit_len, again } = chunk;
+            let StreamFrame { id, offset, len, fin, again, .. } = frame;
             draft.again |= again;
             if let Some(multi) = self.multi.as_mut().filter(|_| again) {
                 multi.reinjection.on_sent_again(self.paths[i].id, id, offset, len.into());
             }
             draft.records.push(Record::Stream { id, offset, len, fin });
-            draft.push_stream(id, offset, len, fin, explicit_len);
+            draft.push_stream(&frame);
         }
         if self.frequency.relaxed() && draft.payload < room && !self.streams.sendable() {
             // Section 8.1 of the extension's draft: nothing follows that would make the peer acknowledge.
             draft.push(Frame::ImmediateAck);
         }
-        if !draft.eliciting && probing && draft.payload < room {
+        if !draft.traits.eliciting && probing && draft.payload < room {
             draft.push(Frame::Ping);
         }
         draft

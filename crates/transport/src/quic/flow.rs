@@ -35,6 +35,11 @@ struct Round {
 }
 
 impl Round {
+    #[inline]
+    fn is_over(&self, now: Time, rtt: Span) -> bool {
+        now.since(self.start) >= rtt
+    }
+
     /// Bytes up to `offset` have arrived; returns the bytes of an RTT.
     #[inline]
     fn on_received(&mut self, offset: u64, now: Time, rtt: Span) -> u64 {
@@ -92,17 +97,16 @@ impl ReceiveWindow {
     #[inline]
     pub fn on_received(&mut self, offset: u64, now: Time, rtt: Option<Span>) -> bool {
         let Some(rtt) = rtt else { return false };
-        let round_over = now.since(self.round.start) >= rtt;
         // The common case: nothing changes.
-        if offset < self.no_growth_below && self.consumed < self.renewal_at && !round_over {
+        if offset < self.no_growth_below && self.consumed < self.renewal_at && !self.round.is_over(now, rtt) {
             return false;
         }
-        self.grow(offset, now, rtt, round_over)
+        self.grow(offset, now, rtt)
     }
 
     #[inline(never)]
-    fn grow(&mut self, offset: u64, now: Time, rtt: Span, round_over: bool) -> bool {
-        if offset >= self.no_growth_below || round_over {
+    fn grow(&mut self, offset: u64, now: Time, rtt: Span) -> bool {
+        if offset >= self.no_growth_below || self.round.is_over(now, rtt) {
             let wanted = self.round.on_received(offset, now, rtt).saturating_mul(ROUNDS).min(self.max);
             self.size = self.size.max(wanted);
         }

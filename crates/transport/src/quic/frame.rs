@@ -2,6 +2,7 @@
 
 use super::ecn::EcnCounts;
 use super::identifiers::{IdFrame, WITH_TOKEN};
+use crate::path::PathStatus;
 use haltere_net::{PathId, Span};
 use std::ops::Range;
 use std::sync::Arc;
@@ -285,8 +286,8 @@ pub enum Frame {
         path: PathId,
         /// Number of the frame among those for this path. The highest counts.
         sequence: u32,
-        /// Whether the sender prefers that the path is not used while others are available.
-        backup: bool,
+        /// The use that the sender wants of the path.
+        status: PathStatus,
     },
     /// A frame about connection identifiers.
     Identifier(IdFrame),
@@ -450,7 +451,8 @@ mod tests {
         let asked = AckFrequency { sequence: 0, threshold: 100, max_delay: Span::from_millis(25), reordering: 1 };
         // Type 2, sequence 1, threshold 2, 25 000 us 4, reordering 1.
         assert_eq!(Frame::AckFrequency(Box::new(asked)).size(), 10);
-        let status = |path, sequence| Frame::PathStatus { path: PathId(path), sequence, backup: true }.size();
+        let status =
+            |path, sequence| Frame::PathStatus { path: PathId(path), sequence, status: PathStatus::Backup }.size();
         assert_eq!((status(1, 0), status(64, 64)), (4, 6));
         assert_eq!(Frame::MaxStreamData { id: 4, limit: 1 << 20 }.size(), 6);
     }

@@ -1,6 +1,7 @@
 //! The acknowledgement-frequency extension (draft-ietf-quic-ack-frequency): the sender of data says how often it wants to
 //! hear of them.
 
+use super::Verdict;
 use super::connection::Connection;
 use super::frame::AckFrequency;
 use haltere_net::{Span, Time};
@@ -97,7 +98,7 @@ impl Frequency {
 
 impl Connection {
     /// The peer asks.
-    pub(super) fn on_ack_frequency(&mut self, frame: &AckFrequency) -> Result<(), &'static str> {
+    pub(super) fn on_ack_frequency(&mut self, frame: &AckFrequency) -> Verdict {
         if !self.config.ack_frequency {
             return Err("FRAME_ENCODING_ERROR: an ACK_FREQUENCY frame without min_ack_delay");
         }

@@ -14,6 +14,7 @@
 //!
 //! Not modelled: Retire Prior To, identifiers of no length.
 
+use super::Verdict;
 use super::connection::Connection;
 use super::draft::Draft;
 use super::frame::{Frame, VARINT_MAX};
@@ -295,7 +296,7 @@ impl Connection {
     /// # Errors
     /// The transport error if the peer keeps no limit.
     #[cold]
-    pub(super) fn on_identifier(&mut self, frame: IdFrame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+    pub(super) fn on_identifier(&mut self, frame: IdFrame, cx: &mut Cx<'_>) -> Verdict {
         let several = self.config.max_paths > 1;
         let Some(ids) = &mut self.identifiers else { return Ok(()) };
         match frame {

@@ -60,3 +60,6 @@ pub use multipath::{Controllers, Parts};
 pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;
 pub use sizes::{HandshakeSizes, Session};
+
+/// Whether the peer keeps to the protocol. The error names the transport error (RFC 9000 section 20.1).
+type Verdict = Result<(), &'static str>;

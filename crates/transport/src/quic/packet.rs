@@ -114,6 +114,11 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    /// Whether the packets have the sizes that their parts have.
+    pub(super) fn is_sized(&self) -> bool {
+        self.packets.iter().all(|packet| packet.size == packet.encoded_len())
+    }
+
     /// Bytes of UDP payload.
     pub fn size(&self) -> u32 {
         self.packets.iter().map(|p| p.size).sum()

@@ -1,6 +1,7 @@
 //! A path of a connection: RTT, congestion controller, sent packets, pacer, datagram size.
 
 use super::config::Config;
+use super::draft::Traits;
 use super::ecn::Marking;
 use super::few::Few;
 use super::mtu::MtuSearch;
@@ -15,6 +16,7 @@ use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::path::PathState;
 use crate::recovery::{BurstPacer, RateSampler, Reported};
+use haltere_net::incident::TimerName;
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
 /// The facts about the connection that a path needs to set its timer (RFC 9002 section 6.2).
@@ -120,11 +122,11 @@ impl Path {
         let initial_window = about.initial_window;
         let shadows = config.shadows().map(|own| (own.algorithm, own.facts(mss, config.ip_udp, about.stream.clone())));
         let shadows: Vec<_> = shadows.collect();
-        let cc = match controllers {
+        let controller = match controllers {
             Some(make) => make(about),
             None => config.algorithm.build(about),
         };
-        let cc = cc::with_shadows(cc, config.pacing, shadows.into_iter());
+        let cc = cc::with_shadows(cc::Contestant { controller, paced: config.pacing }, shadows.into_iter());
         Path {
             id,
             way: Way(id),
@@ -163,6 +165,7 @@ impl Path {
     /// A datagram with its payload's size as a packet on this path.
     pub fn wrap(&self, datagram: Datagram, size: u32) -> Packet<Body> {
         let (path, ecn) = (self.way.0, self.marking.codepoint());
+        debug_assert!(datagram.is_sized(), "{datagram:?}");
         Packet::new(size + self.ip_udp, Body::Quic(Box::new(datagram))).with(|p| {
             p.path = path;
             p.ecn = ecn;
@@ -197,21 +200,21 @@ impl Path {
         room < u64::from(self.mtu.current()) || matches!(self.paced(now), Clearance::Paced(_))
     }
 
-    /// Numbers a packet that goes out and keeps what it carries. `paced` bytes of UDP payload are charged to the pacer.
-    #[allow(clippy::too_many_arguments)]
+    /// Numbers a packet of `size` bytes that goes out and keeps what it carries.
     #[inline(always)]
     pub fn on_sent(
         &mut self,
-        space: &mut Space,
+        (id, space): (SpaceId, &mut Space),
         now: Time,
-        id: SpaceId,
         size: u32,
         records: Few<Record>,
-        eliciting: bool,
-        padded: bool,
+        traits: Traits,
     ) {
+        if traits.acks {
+            space.received.on_ack_sent(traits);
+        }
         // RFC 9002 section 2: packets with PADDING count as in flight even if nobody will acknowledge them.
-        let in_flight = eliciting || padded;
+        let in_flight = traits.eliciting || traits.padded;
         let tx = self.sampler.on_sent(now, self.in_flight).with_in_flight(self.in_flight + u64::from(size));
         if in_flight {
             let last = space.sent.last_eliciting();
@@ -234,10 +237,10 @@ impl Path {
             self.next_data = space.next_number;
         }
         let mut packet = SentPacket::new(now, size, tx, records);
-        packet.ack_eliciting = eliciting;
+        packet.ack_eliciting = traits.eliciting;
         packet.in_flight = in_flight;
         space.sent.push(packet);
-        if eliciting {
+        if traits.eliciting {
             space.probes = space.probes.saturating_sub(1);
         }
     }
@@ -345,12 +348,12 @@ impl Path {
         };
     }
 
-    /// The meaning of the timer that is due now: a loss in this space (true) or its probe timeout (false).
-    pub fn due(&self, spaces: &Spaces, i: usize, now: Time, about: &Situation) -> Option<(SpaceId, bool)> {
+    /// The meaning of the timer that is due now: a loss in this space or its probe timeout.
+    pub fn due(&self, spaces: &Spaces, i: usize, now: Time, about: &Situation) -> Option<(SpaceId, TimerName)> {
         if let Some((at, id)) = Path::earliest_loss(spaces, i) {
-            return (at <= now).then_some((id, true));
+            return (at <= now).then_some((id, TimerName::Loss));
         }
-        self.earliest_pto((spaces, i), now, about).map(|(_, id)| (id, false))
+        self.earliest_pto((spaces, i), now, about).map(|(_, id)| (id, TimerName::Probe))
     }
 
     /// When the path next has something to do by itself.

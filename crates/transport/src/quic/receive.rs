@@ -1,12 +1,15 @@
 //! Taking in datagrams: keys, frames, and the steps of the handshake they make.
 
+use super::Verdict;
+use super::buffer::StreamData;
 use super::config::Design;
 use super::connection::{Connection, State};
 use super::ecn::EcnCounts;
 use super::frame::{Ack, Frame, TransportParameters, VARINT_MAX};
 use super::packet::{Datagram, Form, QuicPacket, SpaceId};
 use super::path::Way;
-use super::received::AckPolicy;
+use super::received::{AckPolicy, Arrival};
+use super::recovery::Books;
 use super::sizes::{MIN_DATAGRAM, Session};
 use crate::Body;
 use crate::cc::Established;
@@ -212,8 +215,7 @@ impl Connection {
             }
         };
         let received = &mut self.spaces.of_mut(id, i).received;
-        received.on_packet(number, eliciting, arrived, cx.now, policy);
-        received.on_ecn(ecn, eliciting);
+        received.on_packet(Arrival { number, at: arrived, ecn, eliciting }, cx.now, policy);
         self.sent_since_heard = false;
         self.restart_idle();
         if id == SpaceId::Initial && self.config.retry {
@@ -240,7 +242,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Result<(), &'static str> {
+    fn on_frame(&mut self, i: usize, id: SpaceId, frame: &Frame, cx: &mut Cx<'_>) -> Verdict {
         if id != SpaceId::Data && !frame.allowed_in_handshake() {
             return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
         }
@@ -248,7 +250,7 @@ impl Connection {
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Stream { id, offset, len, fin, .. } => {
                 let clock = (cx.now, self.rtt());
-                self.streams.on_stream_frame(id, offset, u64::from(len), fin, clock, &mut self.events)?;
+                self.streams.on_stream_frame(id, StreamData { offset, len, fin }, clock, &mut self.events)?;
             }
             // For path 0, whichever path they come on.
             Frame::Ack(ref ack) => self.on_ack_of_first(id, ack, None, cx)?,
@@ -256,7 +258,7 @@ impl Connection {
             Frame::AckFrequency(ref asked) => self.on_ack_frequency(asked)?,
             Frame::ImmediateAck => self.spaces.of_mut(id, i).received.hurry(),
             Frame::Crypto { offset, len, last, ref parameters } => {
-                self.on_crypto(id, offset, u64::from(len), last, parameters.as_deref())?
+                self.on_crypto(id, StreamData { offset, len, fin: last }, parameters.as_deref())?
             }
             Frame::MaxData(limit) => self.streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(id, limit)?,
@@ -278,7 +280,7 @@ impl Connection {
                 }
             }
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
-            Frame::PathStatus { path, sequence, backup } => self.on_path_status(path, sequence, backup)?,
+            Frame::PathStatus { path, sequence, status } => self.on_path_status(path, sequence, status)?,
             Frame::Identifier(frame) => self.on_identifier(frame, cx)?,
             Frame::AddAddress => self.on_design_frame()?,
             Frame::Paths { failed, .. } => {
@@ -312,13 +314,7 @@ impl Connection {
 
     /// An ACK for packets on the first path.
     #[inline(never)]
-    fn on_ack_of_first(
-        &mut self,
-        id: SpaceId,
-        ack: &Ack,
-        counts: Option<EcnCounts>,
-        cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    fn on_ack_of_first(&mut self, id: SpaceId, ack: &Ack, counts: Option<EcnCounts>, cx: &mut Cx<'_>) -> Verdict {
         self.on_ack_frame(0, id, ack, counts, cx)
     }
 
@@ -331,7 +327,7 @@ impl Connection {
         ack: &Ack,
         counts: Option<EcnCounts>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         self.on_ack_frame(i, id, ack, counts, cx)
     }
 
@@ -343,7 +339,7 @@ impl Connection {
         ack: &Ack,
         counts: Option<EcnCounts>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         if id == SpaceId::Handshake {
             // RFC 9002 section 6.2.2.1: the peer has read a Handshake packet, so it knows our address.
             self.progress.peer_validated = true;
@@ -353,12 +349,13 @@ impl Connection {
         let siblings = match &mut self.multi {
             Some(multi) if about.several && multi.coupled => {
                 multi.views.clear();
-                multi.views.extend(self.paths.iter().map(|path| path.view(false)));
+                multi.views.extend(self.paths.iter().map(|path| path.view()));
                 &mut multi.views[..]
             }
             _ => &mut [],
         };
-        self.paths[i].on_ack((id, space), (ack, counts), &about, &mut self.fates, &mut self.stats, siblings, cx)?;
+        let books = Books { fates: &mut self.fates, stats: &mut self.stats };
+        self.paths[i].on_ack((id, space), (ack, counts), (&about, siblings), books, cx)?;
         if self.paths.len() > 1 {
             self.trust(i);
         }
@@ -371,20 +368,13 @@ impl Connection {
         Ok(())
     }
 
-    fn on_crypto(
-        &mut self,
-        id: SpaceId,
-        offset: u64,
-        len: u64,
-        last: bool,
-        parameters: Option<&TransportParameters>,
-    ) -> Result<(), &'static str> {
+    fn on_crypto(&mut self, id: SpaceId, data: StreamData, parameters: Option<&TransportParameters>) -> Verdict {
         // Post-handshake messages (session tickets) are not modelled.
         let Some(crypto) = self.crypto.get_mut(id as usize) else { return Ok(()) };
-        if offset.saturating_add(len) > crypto.recv.in_order() + MAX_CRYPTO {
+        if data.end() > crypto.recv.in_order() + MAX_CRYPTO {
             return Err("CRYPTO_BUFFER_EXCEEDED: too many handshake bytes out of order");
         }
-        crypto.recv.on_frame(offset, len, last)?;
+        crypto.recv.on_frame(data)?;
         crypto.recv.read();
         if let Some(parameters) = parameters {
             crypto.parameters = Some(Box::new(*parameters));
@@ -404,7 +394,7 @@ impl Connection {
         }
     }
 
-    fn take_parameters(&mut self, space: usize) -> Result<(), &'static str> {
+    fn take_parameters(&mut self, space: usize) -> Verdict {
         let Some(parameters) = self.crypto[space].parameters.take() else {
             return Err("TRANSPORT_PARAMETER_ERROR: the handshake carried no transport parameters");
         };
@@ -425,7 +415,7 @@ impl Connection {
     }
 
     /// ServerHello to Finished go out; 1-RTT packets could be sent from now on.
-    fn on_client_hello(&mut self) -> Result<(), &'static str> {
+    fn on_client_hello(&mut self) -> Verdict {
         self.take_parameters(0)?;
         let messages = self.config.flights();
         self.opening.early_keys = self.config.session == Session::EarlyData;
@@ -440,7 +430,7 @@ impl Connection {
     }
 
     /// The client's handshake is complete.
-    fn on_server_finished(&mut self) -> Result<(), &'static str> {
+    fn on_server_finished(&mut self) -> Verdict {
         self.take_parameters(1)?;
         self.crypto[1].send.write(u64::from(self.config.flights().finished));
         self.crypto[1].send.finish();
@@ -450,7 +440,7 @@ impl Connection {
     }
 
     /// The server's handshake is complete, and thereby confirmed (RFC 9001 section 4.1.2).
-    fn on_client_finished(&mut self) -> Result<(), &'static str> {
+    fn on_client_finished(&mut self) -> Verdict {
         self.progress.confirmed = true;
         self.handshake_done_pending = true;
         self.complete();

@@ -1,5 +1,6 @@
 //! Which packets arrived and when that is to be acknowledged (RFC 9000 section 13.2).
 
+use super::draft::Traits;
 use super::ecn::EcnCounts;
 use super::frame::{Ack, LowerRanges};
 use crate::ranges::RangeSet;
@@ -29,6 +30,16 @@ impl Default for AckPolicy {
     fn default() -> Self {
         AckPolicy { every: 2, max_delay: Span::from_millis(25), reordering: 1, max_ranges: 32, elicit_every: 20 }
     }
+}
+
+/// A packet that was processed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub number: u64,
+    pub at: Time,
+    pub ecn: Ecn,
+    /// Whether it is to be acknowledged.
+    pub eliciting: bool,
 }
 
 /// The receiving side of a packet number space.
@@ -61,18 +72,14 @@ impl Received {
         number < self.floor || self.ranges.contains(number)
     }
 
-    /// A packet was processed that came with this codepoint. One that was marked is acknowledged at once (section 13.2.1).
-    #[inline]
-    pub fn on_ecn(&mut self, ecn: Ecn, eliciting: bool) {
+    /// A packet was processed. One that was marked is acknowledged at once (section 13.2.1).
+    #[inline(always)]
+    pub fn on_packet(&mut self, packet: Arrival, now: Time, policy: &AckPolicy) {
+        let Arrival { number, at, ecn, eliciting } = packet;
         if ecn != Ecn::NotEct {
             self.counts.get_or_insert_default().count(ecn);
             self.immediate |= eliciting && ecn == Ecn::Ce;
         }
-    }
-
-    /// A packet was processed that arrived at `at`.
-    #[inline(always)]
-    pub fn on_packet(&mut self, number: u64, eliciting: bool, at: Time, now: Time, policy: &AckPolicy) {
         let gap = !self.ranges.continues_at(number) && self.insert(number, policy);
         if self.largest.is_none_or(|l| number > l) {
             self.largest = Some(number);
@@ -162,14 +169,14 @@ impl Received {
         self.counts
     }
 
-    /// An ACK went out, in a packet that is itself to be acknowledged or not.
+    /// An ACK went out in this packet.
     #[inline]
-    pub fn on_ack_sent(&mut self, eliciting: bool) {
+    pub fn on_ack_sent(&mut self, packet: Traits) {
         self.unacked = 0;
         self.immediate = false;
         self.deadline = None;
         self.acked = self.largest;
-        self.unanswered = if eliciting { 0 } else { self.unanswered + 1 };
+        self.unanswered = if packet.eliciting { 0 } else { self.unanswered + 1 };
     }
 
     /// The peer has an ACK of ours whose largest was `largest`: what it reported need not be reported again (section 13.2.4).
@@ -190,9 +197,13 @@ mod tests {
 
     const NOW: Time = Time::from_nanos(1_000_000);
 
+    fn arrival(number: u64) -> Arrival {
+        Arrival { number, at: NOW, ecn: Ecn::NotEct, eliciting: true }
+    }
+
     fn receive(received: &mut Received, numbers: &[u64]) {
         for &n in numbers {
-            received.on_packet(n, true, NOW, NOW, &AckPolicy::default());
+            received.on_packet(arrival(n), NOW, &AckPolicy::default());
         }
     }
 
@@ -205,7 +216,7 @@ mod tests {
         assert!(received.due(NOW + Span::from_millis(25)));
         receive(&mut received, &[1]);
         assert!(received.due(NOW));
-        received.on_ack_sent(false);
+        received.on_ack_sent(Traits::default());
         assert!(!received.owes());
     }
 
@@ -215,10 +226,10 @@ mod tests {
         let policy = AckPolicy { reordering: 3, every: 100, ..AckPolicy::default() };
         let mut received = Received::default();
         let mut due = |n| {
-            received.on_packet(n, true, NOW, NOW, &policy);
+            received.on_packet(arrival(n), NOW, &policy);
             let due = received.due(NOW);
             if due {
-                received.on_ack_sent(false);
+                received.on_ack_sent(Traits::default());
             }
             due
         };
@@ -226,7 +237,7 @@ mod tests {
         let never = AckPolicy { reordering: 0, every: 100, ..AckPolicy::default() };
         let mut received = Received::default();
         for n in [0, 5, 3, 20] {
-            received.on_packet(n, true, NOW, NOW, &never);
+            received.on_packet(arrival(n), NOW, &never);
         }
         assert!(!received.due(NOW));
     }
@@ -235,13 +246,13 @@ mod tests {
     fn a_gap_and_what_fills_it_are_acknowledged_at_once() {
         let mut received = Received::default();
         receive(&mut received, &[0, 1]);
-        received.on_ack_sent(false);
+        received.on_ack_sent(Traits::default());
         receive(&mut received, &[3]);
         assert!(received.due(NOW));
-        received.on_ack_sent(false);
+        received.on_ack_sent(Traits::default());
         receive(&mut received, &[2]);
         assert!(received.due(NOW));
-        received.on_ack_sent(false);
+        received.on_ack_sent(Traits::default());
         receive(&mut received, &[4]);
         assert!(!received.due(NOW));
     }

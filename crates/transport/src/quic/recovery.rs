@@ -1,10 +1,11 @@
 //! The effects of acknowledgements and of the loss timer on a path (RFC 9002 sections 6 and 7, appendices A and B).
 
+use super::Verdict;
 use super::ecn::EcnCounts;
 use super::frame::Ack;
 use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
-use super::sent::Record;
+use super::sent::{Record, Thresholds};
 use super::space::Space;
 use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
@@ -20,15 +21,37 @@ pub(super) struct Fates {
     pub lost: Vec<Record>,
 }
 
-/// The packets that an ACK newly acknowledged.
+/// What a connection keeps of the packets of all its paths.
+pub(super) struct Books<'a> {
+    pub fates: &'a mut Fates,
+    pub stats: &'a mut Stats,
+}
+
+/// The packets that an ACK newly acknowledged, and what follows from it.
 #[derive(Clone, Copy, Default, Debug)]
 struct Newly {
     packets: u64,
     bytes: u64,
     eliciting: bool,
+    prior_in_flight: u64,
+    /// Bytes found lost.
+    lost: u64,
+    rtt: Option<Span>,
     /// Number and sending time of the largest.
     largest: Option<(u64, Time)>,
     mtu_probe: Option<u32>,
+}
+
+impl Situation {
+    /// How long the peer held an ACK back. Initial packets are not held back, and the peer's bound holds once the handshake
+    /// is confirmed (section 5.3).
+    fn ack_delay(&self, id: SpaceId, ack: &Ack) -> Span {
+        match id {
+            SpaceId::Initial => Span::ZERO,
+            _ if self.confirmed => ack.delay().min(self.max_ack_delay),
+            _ => ack.delay(),
+        }
+    }
 }
 
 /// The first range of an ACK, and those below it, highest first, that the ACK before did not have.
@@ -42,34 +65,32 @@ impl Path {
     ///
     /// # Errors
     /// The transport error if it acknowledges what was never sent.
-    #[allow(clippy::too_many_arguments)]
     pub fn on_ack(
         &mut self,
         (id, space): (SpaceId, &mut Space),
         (ack, counts): (&Ack, Option<EcnCounts>),
-        about: &Situation,
-        fates: &mut Fates,
-        stats: &mut Stats,
-        siblings: &mut [PathView],
+        (about, siblings): (&Situation, &mut [PathView]),
+        mut books: Books<'_>,
         cx: &mut Cx<'_>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         let largest = space.check_ack(ack)?;
         let now = cx.now;
-        let prior_in_flight = self.in_flight;
         let advanced = space.largest_acked < Some(largest);
         space.largest_acked = space.largest_acked.max(Some(largest));
-        let largest_acked = space.largest_acked.unwrap_or(largest);
         let lower = space.news(ack);
-        let newly = self.take_acked(space, (ack.first(), lower), fates, now);
+        let mut newly = self.take_acked(space, (ack.first(), lower), books.fates, now);
         if space.sent.remembers_losses() {
-            self.find_spurious(space, (ack.first(), lower), fates, stats, now);
+            self.find_spurious(space, (ack.first(), lower), &mut books, now);
         } else {
             space.sent.trim(|| Time::ZERO);
         }
         if newly.packets == 0 {
             return Ok(());
         }
-        let rtt = self.sample_rtt(id, ack, about, &newly, largest, stats, cx);
+        // Section 5.1: a sample is taken when the largest number is newly acknowledged and anything was ack-eliciting.
+        if let Some((_, sent)) = newly.largest.filter(|&(number, _)| number == largest && newly.eliciting) {
+            newly.rtt = Some(self.sample_rtt(sent, about.ack_delay(id, ack), books.stats, cx));
+        }
         let marked = if advanced { self.count_marks(id, counts, &newly) } else { 0 };
         if self.marking.is_on() {
             self.cc.on_echo(&cc::Echo {
@@ -83,9 +104,9 @@ impl Path {
         if marked > 0 {
             self.heed_marks(&newly, now);
         }
-        let lost = self.detect((id, space), largest_acked, about, fates, stats, cx);
+        newly.lost = self.detect((id, space), about, &mut books, cx);
         if newly.bytes > 0 {
-            self.tell_controller(ack, &newly, rtt, lost, prior_in_flight, about, siblings, cx);
+            self.tell_controller(ack, &newly, about, siblings, cx);
         }
         if let Some(size) = newly.mtu_probe {
             let mss = u64::from(self.mtu.on_acked(size));
@@ -98,7 +119,7 @@ impl Path {
     }
 
     fn take_acked(&mut self, space: &mut Space, (first, lower): News<'_>, fates: &mut Fates, now: Time) -> Newly {
-        let mut newly = Newly::default();
+        let mut newly = Newly { prior_in_flight: self.in_flight, ..Newly::default() };
         let Path { sampler, in_flight, .. } = self;
         let sent = &mut space.sent;
         for range in sent.reached(lower).iter().rev().chain([first]) {
@@ -124,15 +145,9 @@ impl Path {
 
     /// Packets that were given up for lost and are acknowledged after all. When these are all behind the last
     /// reduction of the window, it was for nothing: it is taken back, as deployed stacks do.
-    fn find_spurious(
-        &mut self,
-        space: &mut Space,
-        (first, lower): News<'_>,
-        fates: &mut Fates,
-        stats: &mut Stats,
-        now: Time,
-    ) {
+    fn find_spurious(&mut self, space: &mut Space, (first, lower): News<'_>, books: &mut Books<'_>, now: Time) {
         let Path { sampler, episode, .. } = self;
+        let Books { fates, stats } = books;
         space.sent.find_lost([first].into_iter().chain(lower), |packet| {
             fates.acked.extend(packet.records.iter());
             if packet.congestion {
@@ -173,59 +188,38 @@ impl Path {
         self.cc.on_congestion(&Congestion { now, trigger: Trigger::Ecn, new_episode: true, in_flight, lost: 0 });
     }
 
-    /// Section 5.1: a sample is taken when the largest number is newly acknowledged and anything was ack-eliciting.
-    #[allow(clippy::too_many_arguments)]
-    fn sample_rtt(
-        &mut self,
-        id: SpaceId,
-        ack: &Ack,
-        about: &Situation,
-        newly: &Newly,
-        largest: u64,
-        stats: &mut Stats,
-        cx: &mut Cx<'_>,
-    ) -> Option<Span> {
-        let (number, sent) = newly.largest?;
-        if number != largest || !newly.eliciting {
-            return None;
-        }
-        // Section 5.3: Initial packets are not held back, and the peer's bound holds once the handshake is confirmed.
-        let delay = match id {
-            SpaceId::Initial => Span::ZERO,
-            _ if about.confirmed => ack.delay().min(about.max_ack_delay),
-            _ => ack.delay(),
-        };
+    /// A sample from a packet that was `sent`, whose ACK the peer held back for `delay`. Returns it without the delay.
+    fn sample_rtt(&mut self, sent: Time, delay: Span, stats: &mut Stats, cx: &mut Cx<'_>) -> Span {
         let latest = cx.now.since(sent);
         let adjusted = self.rtt.update(cx.now, latest, delay);
         stats.count_rtt(latest);
         cx.record_on(self.label, Metric::Rtt, latest.as_nanos());
         self.tell_rtt(latest, cx);
-        Some(adjusted)
+        adjusted
     }
 
     /// Section 6.1 and appendix B.8: declares losses and tells the controller of congestion; returns the bytes lost.
     pub fn detect(
         &mut self,
         (id, space): (SpaceId, &mut Space),
-        largest_acked: u64,
         about: &Situation,
-        fates: &mut Fates,
-        stats: &mut Stats,
+        books: &mut Books<'_>,
         cx: &mut Cx<'_>,
     ) -> u64 {
         let now = cx.now;
-        let (packets, delay) = (self.packet_threshold, self.rtt.loss_delay());
-        let since = self.rtt.first_sample_at();
+        let Books { fates, stats } = books;
+        let (packets, delay, since) = (self.packet_threshold, self.rtt.loss_delay(), self.rtt.first_sample_at());
+        let thresholds = Thresholds { packets, delay, since };
+        let largest_acked = space.largest_acked.unwrap_or(0);
         let Path { sampler, cc, .. } = self;
-        let found =
-            space.sent.detect(largest_acked, now, (packets, delay), since, &mut fates.lost, |number, sign, packet| {
-                cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
-                let Some((size, sent)) = packet else { return };
-                let bytes = u64::from(size);
-                sampler.on_lost(bytes);
-                let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
-                cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
-            });
+        let found = space.sent.detect(largest_acked, now, &thresholds, &mut fates.lost, |number, sign, packet| {
+            cx.tell(Incident::Lost(PacketName { space: id as u8, number }, sign));
+            let Some((size, sent)) = packet else { return };
+            let bytes = u64::from(size);
+            sampler.on_lost(bytes);
+            let (total_delivered, total_lost) = (sampler.delivered(), sampler.lost());
+            cc.on_lost(&Lost { now, from: number, to: number + 1, bytes, sent, total_delivered, total_lost });
+        });
         space.loss_time = found.next;
         stats.lost_packets += found.left;
         if found.packets == 0 && found.mtu_probe.is_none() {
@@ -269,14 +263,10 @@ impl Path {
         found.bytes
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn tell_controller(
         &mut self,
         ack: &Ack,
         newly: &Newly,
-        rtt: Option<Span>,
-        lost: u64,
-        prior_in_flight: u64,
         about: &Situation,
         siblings: &mut [PathView],
         cx: &mut Cx<'_>,
@@ -298,18 +288,18 @@ impl Path {
             self.delivery_rate = rate.rate().or(self.delivery_rate);
         }
         if let Some(own) = siblings.iter_mut().find(|view| view.id == self.id) {
-            *own = self.view(true);
+            *own = PathView { own: true, ..self.view() };
         }
         self.cc.on_ack(
             &cc::Ack {
                 now,
                 delivered: newly.bytes,
-                lost,
-                rtt,
+                lost: newly.lost,
+                rtt: newly.rtt,
                 srtt: self.rtt.smoothed(),
                 min_rtt: self.rtt.min(),
                 in_flight: self.in_flight,
-                prior_in_flight,
+                prior_in_flight: newly.prior_in_flight,
                 window_limited: self.window_limited,
                 may_grow: !self.recovering,
                 phase: if self.recovering { Phase::Recovery } else { Phase::Open },

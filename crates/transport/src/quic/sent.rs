@@ -101,6 +101,17 @@ pub(super) struct LostPacket {
     pub records: Few<Record>,
 }
 
+/// When a packet counts as lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thresholds {
+    /// When so many later ones are acknowledged (0: never).
+    pub packets: u64,
+    /// When so much time has passed since it was sent (`Span::MAX`: never).
+    pub delay: Span,
+    /// The first RTT sample: persistent congestion is found from there on.
+    pub since: Option<Time>,
+}
+
 /// The result of one pass of loss detection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Losses {
@@ -136,6 +147,7 @@ impl SentPackets {
     /// Keeps a packet; they come in the order of their numbers, without gaps.
     #[inline(always)]
     pub fn push(&mut self, mut packet: SentPacket) {
+        debug_assert!(self.ring.back().is_none_or(|last| last.sent <= packet.sent), "packets are sent in order");
         let quiet = !packet.in_flight;
         if packet.ack_eliciting {
             self.eliciting += 1;
@@ -251,16 +263,13 @@ impl SentPackets {
         }
     }
 
-    /// Declares packets lost (RFC 9002 section 6.1): by number, if `packets` later ones are acknowledged (0: never), or by
-    /// time, if `delay` has passed since they were sent (`Span::MAX`: never). `lost` receives the contents of these packets.
-    /// `tell` is called with each packet's number, the rule by which it is lost, its size and the delivery state when it was
+    /// Declares packets lost (RFC 9002 section 6.1). `lost` receives the contents of these packets. `tell` is called with each packet's number, the rule by which it is lost, its size and the delivery state when it was
     /// sent. Probes of the datagram size have neither size nor state there.
     pub fn detect(
         &mut self,
         largest_acked: u64,
         now: Time,
-        (packets, delay): (u64, Span),
-        since: Option<Time>,
+        &Thresholds { packets, delay, since }: &Thresholds,
         lost: &mut Vec<Record>,
         mut tell: impl FnMut(u64, LossSign, Option<(u32, TxState)>),
     ) -> Losses {
@@ -393,14 +402,14 @@ mod tests {
     fn three_later_packets_or_nine_eighths_of_the_rtt_make_a_loss() {
         let mut packets = sent(&[0.0, 0.001, 0.002, 0.003, 0.004]);
         assert_eq!(ack(&mut packets, 3..4), [3]);
-        let delay = Span::from_secs_f64(0.1125);
-        let found = packets.detect(3, seconds(0.103), (3, delay), None, &mut Vec::new(), |_, _, _| {});
+        let thresholds = Thresholds { packets: 3, delay: Span::from_secs_f64(0.1125), since: None };
+        let found = packets.detect(3, seconds(0.103), &thresholds, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1135))));
-        let found = packets.detect(3, seconds(0.1135), (3, delay), None, &mut Vec::new(), |_, _, _| {});
+        let found = packets.detect(3, seconds(0.1135), &thresholds, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.next), (1, Some(seconds(0.1145))));
         assert!(packets.awaits());
         let mut late = 0;
-        packets.find_lost([0..1].iter(), |p| late += p.number + 1);
+        packets.find_lost(std::iter::once(&(0..1)), |p| late += p.number + 1);
         assert_eq!(late, 1);
     }
 
@@ -410,8 +419,8 @@ mod tests {
         let mut packets = sent(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0]);
         assert_eq!(ack(&mut packets, 0..1), [0]);
         assert_eq!(ack(&mut packets, 8..9), [8]);
-        let since = Some(seconds(0.5));
-        let found = packets.detect(8, seconds(12.2), (3, Span::from_millis(300)), since, &mut Vec::new(), |_, _, _| {});
+        let thresholds = Thresholds { packets: 3, delay: Span::from_millis(300), since: Some(seconds(0.5)) };
+        let found = packets.detect(8, seconds(12.2), &thresholds, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (7, Span::from_secs(7)));
         assert!(found.span >= Span::from_secs(2) * 3);
         // Had one in the middle been acknowledged, neither part would be long enough.
@@ -419,7 +428,7 @@ mod tests {
         ack(&mut packets, 0..1);
         ack(&mut packets, 4..5);
         ack(&mut packets, 8..9);
-        let found = packets.detect(8, seconds(12.2), (3, Span::from_millis(300)), since, &mut Vec::new(), |_, _, _| {});
+        let found = packets.detect(8, seconds(12.2), &thresholds, &mut Vec::new(), |_, _, _| {});
         assert_eq!((found.packets, found.span), (6, Span::from_secs(3)));
     }
 

@@ -2,12 +2,13 @@
 
 mod control;
 
-use super::buffer::{Chunk, RecvBuffer, SendBuffer};
+use super::Verdict;
+use super::buffer::{Chunk, RecvBuffer, SendBuffer, StreamData};
 use super::flow::ReceiveWindow;
 use super::frame::{TransportParameters, stream_header, varint_len};
 use crate::endpoint::{Event, Role, StreamId};
 use crate::reassembly::{Reassembly, Waiting};
-use crate::reordering::Sequence;
+use crate::reordering::{Release, Sequence};
 use crate::scheduler::Demand;
 use haltere_net::{Cx, Span, Time};
 use std::collections::VecDeque;
@@ -265,17 +266,15 @@ impl Streams {
     pub fn on_stream_frame(
         &mut self,
         id: u64,
-        offset: u64,
-        len: u64,
-        fin: bool,
+        data: StreamData,
         (now, rtt): (Time, Option<Span>),
         events: &mut VecDeque<Event>,
-    ) -> Result<(), &'static str> {
+    ) -> Verdict {
         self.admit(id)?;
         let (connection_limit, data_received) = (self.window.limit(), self.data_received);
         let stream = self.tables[initiator(id)].get_mut((id >> 2) as usize);
         let Some(stream) = stream.and_then(Option::as_deref_mut) else { return Ok(()) };
-        let end = offset.saturating_add(len);
+        let end = data.end();
         if end > stream.window.limit() {
             return Err("FLOW_CONTROL_ERROR: a stream's limit is exceeded");
         }
@@ -283,11 +282,11 @@ impl Streams {
             return Err("FLOW_CONTROL_ERROR: the connection's limit is exceeded");
         }
         let before = stream.recv.held();
-        let grown = stream.recv.on_frame(offset, len, fin)?;
+        let grown = stream.recv.on_frame(data)?;
         let after = stream.recv.held();
-        if len > 0 {
+        if data.len > 0 {
             let counts = self.waiting.reordering();
-            stream.order.arrive(offset, end, false, now, counts);
+            stream.order.arrive(data.offset, end, Release::AtOnce, now, counts);
             stream.order.deliver(stream.recv.in_order(), now, counts);
         }
         let exhausted = stream.recv.exhausted();
@@ -312,7 +311,7 @@ impl Streams {
     }
 
     /// Makes sure that a stream named by the peer may exist, and creates it if it is the peer's.
-    fn admit(&mut self, id: u64) -> Result<(), &'static str> {
+    fn admit(&mut self, id: u64) -> Verdict {
         if id & 2 != 0 {
             return Err("STREAM_STATE_ERROR: no unidirectional stream was allowed");
         }
@@ -495,17 +494,17 @@ impl Streams {
     }
 
     #[inline]
-    pub fn on_acked(&mut self, id: u64, offset: u64, len: u32, fin: bool) {
+    pub fn on_acked(&mut self, id: u64, data: StreamData) {
         let Some(stream) = self.get_mut(id) else { return };
-        stream.send.on_acked(offset..offset + u64::from(len), fin);
+        stream.send.on_acked(data);
         if stream.send.finished() && stream.send.delivered() {
             self.retire(id);
         }
     }
 
-    pub fn on_lost(&mut self, id: u64, offset: u64, len: u32, fin: bool) {
+    pub fn on_lost(&mut self, id: u64, data: StreamData) {
         if let Some(stream) = self.get_mut(id) {
-            stream.send.on_lost(offset..offset + u64::from(len), fin);
+            stream.send.on_lost(data);
             self.activate(id);
         }
     }

@@ -15,12 +15,27 @@ use haltere_net::{Cx, Packet, Time};
 /// Room in a datagram below which no further packet is coalesced.
 const LEAST_ROOM: u32 = 16;
 
+/// Whether a path may carry data of streams and the like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// The path was picked for data.
+    Picked,
+    /// Another path was: only acknowledgements, probes and what else is the path's own may go.
+    Passed,
+}
+
+/// What goes next on a path.
+enum Choice {
+    Packet(Load<'static>),
+    MtuProbe(u32),
+}
+
 impl Connection {
     /// The next packet, if one may go now.
     pub(super) fn transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         match self.state {
             State::Open if self.opening.answer.is_some() => self.transmit_answer(),
-            State::Open if self.paths.len() == 1 && self.migration.is_none() => self.transmit_on(0, true, cx),
+            State::Open if self.paths.len() == 1 && self.migration.is_none() => self.transmit_on(0, Turn::Picked, cx),
             State::Open if self.migration.is_some() => self.transmit_moving(cx),
             State::Open => self.transmit_multi(cx),
             State::Closing { .. } if self.close_pending => self.transmit_close(cx.now),
@@ -30,14 +45,28 @@ impl Connection {
 
     /// The next packet of a connection whose addresses do not change.
     #[inline]
-    pub(super) fn transmit_settled(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_one(0, true, cx) }
+    pub(super) fn transmit_on_any(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_apart(0, Turn::Picked, cx) }
     }
 
-    /// The next packet on a path; one without data of streams and the like unless it `carries` them.
+    /// The next packet on a path.
     #[inline(always)]
-    fn transmit_on(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        let now = cx.now;
+    fn transmit_on(&mut self, i: usize, turn: Turn, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        match self.choose(i, turn, cx.now)? {
+            Choice::Packet(load) => self.build(i, load, cx),
+            Choice::MtuProbe(size) => Some(self.transmit_mtu_probe(i, size, cx)),
+        }
+    }
+
+    /// The next packet on one of several paths: apart, so that the common case stays in one piece.
+    #[inline(never)]
+    pub(super) fn transmit_apart(&mut self, i: usize, turn: Turn, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        self.transmit_on(i, turn, cx)
+    }
+
+    /// What a path sends next, if window, pacing and the anti-amplification limit let it send.
+    #[inline(always)]
+    fn choose(&mut self, i: usize, turn: Turn, now: Time) -> Option<Choice> {
         let due = self.ack_due(i, now);
         let (path, data) = (&mut self.paths[i], &self.spaces.data[i]);
         let full = path.is_full();
@@ -49,11 +78,11 @@ impl Connection {
             return None;
         }
         let handshake = self.handshake_pending();
-        let content = carries && (handshake || self.data_pending());
+        let content = turn == Turn::Picked && (handshake || self.data_pending());
         let confirmed = self.progress.confirmed;
         // One of several paths that has no room for a full packet, or that pacing keeps from sending, uses its window,
         // although it was not picked.
-        let waits = !carries && self.data_pending() && self.paths[i].is_held(now);
+        let waits = turn == Turn::Passed && self.data_pending() && self.paths[i].is_held(now);
         let path = &mut self.paths[i];
         path.paced_until = Time::NEVER;
         if path.validation.left() < u64::from(path.mtu.current()) {
@@ -79,12 +108,12 @@ impl Connection {
             if !full && !waits {
                 path.sampler.on_app_limited(path.in_flight);
             }
-            let load = match (probing, carries) {
+            let load = match (probing, turn) {
                 (false, _) => Load::Acks,
-                (true, false) => Load::Probe,
-                (true, true) => Load::Data,
+                (true, Turn::Passed) => Load::Probe,
+                (true, Turn::Picked) => Load::Data,
             };
-            return if probing || due { self.build(i, load, cx) } else { None };
+            return (probing || due).then_some(Choice::Packet(load));
         }
         let clearance = if full { Clearance::Window } else { path.paced(now) };
         let blocked = match clearance {
@@ -105,19 +134,13 @@ impl Connection {
             path.sampler.on_app_limited(path.in_flight);
         }
         if let (Some(size), false) = (mtu_probe, blocked || probing) {
-            return Some(self.transmit_mtu_probe(i, size, cx));
+            return Some(Choice::MtuProbe(size));
         }
         let eliciting = probing || (content && !blocked);
         if !eliciting && !due && !handshake {
             return None;
         }
-        self.build(i, if eliciting { Load::Data } else { Load::Acks }, cx)
-    }
-
-    /// The next packet on one of several paths: apart, so that the common case stays in one piece.
-    #[inline(never)]
-    pub(super) fn transmit_one(&mut self, i: usize, carries: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        self.transmit_on(i, carries, cx)
+        Some(Choice::Packet(if eliciting { Load::Data } else { Load::Acks }))
     }
 
     /// Whether there are handshake bytes to send. They do not wait for the window (as in Chromium): it may be full of
@@ -158,11 +181,11 @@ impl Connection {
         match self.progress.confirmed {
             true if i == 0 => self.build_data_on_first(load, cx),
             true => self.build_data(i, load, cx),
-            false => self.build_all(i, !matches!(load, Load::Acks), cx),
+            false => self.build_handshake(i, load, cx),
         }
     }
 
-    /// A datagram of one 1-RTT packet on the first path: apart, so that the common case does not look paths up.
+    /// [`Connection::build_data`] on the first path: compiled apart, so that the common case does not look paths up.
     #[inline(never)]
     fn build_data_on_first(&mut self, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         self.build_data_on(0, load, cx)
@@ -190,21 +213,20 @@ impl Connection {
         draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(number_len + draft.payload));
         draft.pad(least.saturating_sub(overhead + draft.payload));
         let size = overhead + draft.payload;
-        let (eliciting, padded) = (draft.eliciting, draft.padded);
-        if draft.acks && self.gathers_acks() {
-            self.on_gathered_acks_sent(i, eliciting);
+        let traits = draft.traits;
+        if traits.acks && self.gathers_acks() {
+            self.on_gathered_acks_sent(i, traits);
         }
-        let space = &mut self.spaces.data[i];
-        if draft.acks {
-            space.received.on_ack_sent(eliciting);
-        }
-        self.paths[i].on_sent(space, now, id, size, draft.records, eliciting, padded);
+        self.paths[i].on_sent((id, &mut self.spaces.data[i]), now, size, draft.records, traits);
         self.stats.retransmitted_packets += u64::from(draft.again);
         if cx.probing() {
             self.tell_carried(i, &draft.frames, cx);
         }
-        self.after_sending(i, size, eliciting);
-        if eliciting || padded || cx.probing() {
+        self.after_sending(i, size);
+        if traits.eliciting {
+            self.after_eliciting();
+        }
+        if traits.eliciting || traits.padded || cx.probing() {
             self.set_timer(i, cx);
         }
         let (form, number_len) = (self.config.design.form(), number_len as u8);
@@ -219,6 +241,7 @@ impl Connection {
     /// A datagram in a packet of `len` bytes, in the memory of one that was read if there is one.
     #[inline(always)]
     fn packet(&mut self, datagram: Datagram, len: u32) -> Packet<Body> {
+        debug_assert!(datagram.is_sized(), "{datagram:?}");
         if let Some(mut spare) = self.spare.take()
             && let Body::Quic(kept) = &mut spare.body
         {
@@ -230,8 +253,9 @@ impl Connection {
     }
 
     /// A datagram of a packet for each space that has something to send.
-    fn build_all(&mut self, i: usize, eliciting: bool, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+    fn build_handshake(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
+        let eliciting = !matches!(load, Load::Acks);
         let most = self.paths[i].mtu.current();
         let mut drafts: [Option<(SpaceId, u32, Draft)>; 3] = [None, None, None];
         let (mut used, mut count) = (0, 0);
@@ -260,10 +284,9 @@ impl Connection {
             count += 1;
         }
         // RFC 9000 section 14.1: datagrams with Initial packets are padded by clients, by servers if ack-eliciting.
-        let expand = drafts
-            .iter()
-            .flatten()
-            .any(|(id, _, draft)| *id == SpaceId::Initial && (self.config.role == Role::Client || draft.eliciting));
+        let expand = drafts.iter().flatten().any(|(id, _, draft)| {
+            *id == SpaceId::Initial && (self.config.role == Role::Client || draft.traits.eliciting)
+        });
         if expand && let Some((_, _, last)) = drafts[..count].last_mut().and_then(Option::as_mut) {
             last.pad(MIN_DATAGRAM.saturating_sub(used));
         }
@@ -281,35 +304,28 @@ impl Connection {
             if cx.probing() {
                 self.tell_carried(i, &draft.frames, cx);
             }
-            if draft.acks && id == SpaceId::Data && self.gathers_acks() {
-                self.on_gathered_acks_sent(i, draft.eliciting);
+            let traits = draft.traits;
+            if traits.acks && id == SpaceId::Data && self.gathers_acks() {
+                self.on_gathered_acks_sent(i, traits);
             }
             let space = self.spaces.of_mut(id, i);
-            if draft.acks {
-                space.received.on_ack_sent(draft.eliciting);
-            }
             let number = space.next_number;
-            self.paths[i].on_sent(space, now, id, size, draft.records, draft.eliciting, draft.padded);
+            self.paths[i].on_sent((id, space), now, size, draft.records, traits);
             used += size;
-            eliciting |= draft.eliciting;
+            eliciting |= traits.eliciting;
             again |= draft.again;
             handshake |= id == SpaceId::Handshake;
-            let number_len = number_len as u8;
-            datagram.packets.push(QuicPacket {
-                space: id,
-                form,
-                token,
-                number_len,
-                size,
-                number,
-                frames: draft.frames,
-            });
+            let (number_len, frames) = (number_len as u8, draft.frames);
+            datagram.packets.push(QuicPacket { space: id, form, token, number_len, size, number, frames });
         }
         if datagram.packets.is_empty() {
             return None;
         }
         self.stats.retransmitted_packets += u64::from(again);
-        self.after_sending(i, used, eliciting);
+        self.after_sending(i, used);
+        if eliciting {
+            self.after_eliciting();
+        }
         if handshake && self.config.role == Role::Client && !self.progress.initial_discarded {
             // RFC 9001 section 4.9.1: a client is done with Initial packets when it sends its first Handshake packet.
             self.discard(SpaceId::Initial);
@@ -319,15 +335,18 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn after_sending(&mut self, i: usize, used: u32, eliciting: bool) {
+    pub(super) fn after_sending(&mut self, i: usize, used: u32) {
         self.stats.sent_all += 1;
         self.paths[i].validation.sent += u64::from(used);
-        if eliciting {
-            self.stats.sent_packets += 1;
-            if !self.sent_since_heard {
-                self.sent_since_heard = true;
-                self.restart_idle();
-            }
+    }
+
+    /// The datagram that was sent is to be acknowledged.
+    #[inline]
+    pub(super) fn after_eliciting(&mut self) {
+        self.stats.sent_packets += 1;
+        if !self.sent_since_heard {
+            self.sent_since_heard = true;
+            self.restart_idle();
         }
     }
 
@@ -345,7 +364,8 @@ impl Connection {
         let packet = QuicPacket { space, form, token, number_len, size, number, frames };
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);
-        self.after_sending(i, size, true);
+        self.after_sending(i, size);
+        self.after_eliciting();
         self.set_timer(i, cx);
         self.paths[i].wrap(datagram, size)
     }
@@ -367,7 +387,7 @@ impl Connection {
             let mut draft = Draft::default();
             if space.received.owes() {
                 draft.acknowledge_path(self.paths[main].id, space, now);
-                space.received.on_ack_sent(false);
+                space.received.on_ack_sent(draft.traits);
             }
             draft.push(Frame::ConnectionClose(self.close_error));
             draft.pad(MIN_NUMBER_AND_PAYLOAD.saturating_sub(len + draft.payload));
@@ -385,7 +405,7 @@ impl Connection {
         if datagram.packets.is_empty() || path.validation.left() < u64::from(used) {
             return None;
         }
-        self.after_sending(main, used, false);
+        self.after_sending(main, used);
         Some(self.paths[main].wrap(datagram, used))
     }
 }

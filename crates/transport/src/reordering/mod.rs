@@ -198,6 +198,15 @@ struct Apart {
     places: Places,
 }
 
+/// When data that is in order is delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Release {
+    /// On arrival.
+    AtOnce,
+    /// Later: it waits for something else.
+    Later,
+}
+
 /// The arrival of packets of one sequence of data.
 #[derive(Clone, Default, Debug)]
 pub struct Sequence {
@@ -217,23 +226,22 @@ impl Sequence {
         self.packets
     }
 
-    /// A packet arrived with the data from `start` to `end`. It is delivered at once if it is in order, unless it `waits`
-    /// for something else.
+    /// A packet arrived with the data from `start` to `end`.
     #[inline]
-    pub fn arrive(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
-        if start == self.expected && !self.disturbed && !waits {
+    pub fn arrive(&mut self, start: u64, end: u64, release: Release, now: Time, counts: &mut Reordering) {
+        if start == self.expected && !self.disturbed && release == Release::AtOnce {
             self.packets += 1;
             self.expected = end;
             counts.packets += 1;
             counts.bytes += end - start;
         } else {
-            self.arrive_disturbed(start, end, waits, now, counts);
+            self.arrive_disturbed(start, end, release, now, counts);
         }
     }
 
     // What follows all other data is most frequent on unlike paths: it needs few registers, if the rest is apart.
     #[inline(never)]
-    fn arrive_disturbed(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
+    fn arrive_disturbed(&mut self, start: u64, end: u64, release: Release, now: Time, counts: &mut Reordering) {
         match self.apart.as_deref_mut() {
             Some(apart) if self.disturbed && start == self.expected && start < end => {
                 self.packets += 1;
@@ -242,21 +250,21 @@ impl Sequence {
                 counts.bytes += end - start;
                 apart.pieces.push(Piece { start, end, at: now, index: self.packets });
             }
-            Some(apart) if apart.fills_first_gap(start, end) => self.arrive_late(start, end, waits, now, counts),
-            _ => self.arrive_apart(start, end, waits, now, counts),
+            Some(apart) if apart.fills_first_gap(start, end) => self.arrive_late(start, end, release, now, counts),
+            _ => self.arrive_apart(start, end, release, now, counts),
         }
     }
 
     /// The earliest data that is missing arrived, but not all of its gap. [`Sequence::arrive_apart`] would do the same in more steps.
     #[inline(never)]
-    fn arrive_late(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
+    fn arrive_late(&mut self, start: u64, end: u64, release: Release, now: Time, counts: &mut Reordering) {
         let Some(apart) = self.apart.as_deref_mut() else { return };
         let index = self.packets + 1;
         let newest = apart.newest_below(start);
         let Some(gap) = apart.gaps.front_mut() else { return };
         let disorder = counts.disorder.get_or_insert_default();
         disorder.late(index - gap.opened, index - newest.max(gap.opened - 1) - 1);
-        if waits || counts.dense || apart.pieces.front().is_some_and(|other| other.start < start) {
+        if release == Release::Later || counts.dense || apart.pieces.front().is_some_and(|other| other.start < start) {
             gap.below = apart.pieces.insert_after(gap.below, Piece { start, end, at: now, index });
         }
         gap.start = end;
@@ -269,7 +277,7 @@ impl Sequence {
     }
 
     #[inline(never)]
-    fn arrive_apart(&mut self, start: u64, end: u64, waits: bool, now: Time, counts: &mut Reordering) {
+    fn arrive_apart(&mut self, start: u64, end: u64, release: Release, now: Time, counts: &mut Reordering) {
         let packets = self.packets;
         let expected = self.expected;
         if !self.disturbed && end <= expected {
@@ -288,8 +296,8 @@ impl Sequence {
         {
             disorder.late(extent, degree);
             // Without density nothing is counted of a packet that is delivered at once.
-            let at_once = !waits && !counts.dense;
-            fresh += apart.fill(Piece { start, end, at: now, index }, &mut number, at_once);
+            let release = if counts.dense { Release::Later } else { release };
+            fresh += apart.fill(Piece { start, end, at: now, index }, &mut number, release);
         }
         if end > expected {
             let first = start.max(expected);
@@ -380,9 +388,9 @@ impl Apart {
     }
 
     /// Fills gaps with the data from `start` to `end`. The first part is the packet's piece with its `number`, further parts have
-    /// none. A packet that is delivered `at_once` if it is the earliest of what is missing is not kept. Returns how many bytes
+    /// none. A packet that is released at once if it is the earliest of what is missing is not kept. Returns how many bytes
     /// were missing.
-    fn fill(&mut self, piece: Piece, number: &mut u64, at_once: bool) -> u64 {
+    fn fill(&mut self, piece: Piece, number: &mut u64, release: Release) -> u64 {
         let Piece { start, end, .. } = piece;
         let mut at = gap_at(&self.gaps, start);
         let mut fresh = 0;
@@ -390,7 +398,7 @@ impl Apart {
             let (from, to) = (start.max(gap.start), end.min(gap.end));
             let index = std::mem::take(number);
             let first = at == 0 && from == gap.start && self.pieces.front().is_none_or(|other| other.start > from);
-            let last = match first && at_once && to == end {
+            let last = match first && release == Release::AtOnce && to == end {
                 true => gap.below,
                 false => self.pieces.insert_after(gap.below, Piece { start: from, end: to, index, ..piece }),
             };

@@ -24,7 +24,7 @@ fn arrivals(order: &[u64]) -> Reordering {
     let mut there = std::collections::BTreeSet::new();
     for (k, &packet) in order.iter().enumerate() {
         let now = at(k as u64 + 1);
-        sequence.arrive((packet - 1) * UNIT, packet * UNIT, false, now, &mut counts);
+        sequence.arrive((packet - 1) * UNIT, packet * UNIT, Release::AtOnce, now, &mut counts);
         there.insert(packet);
         let next = (1..).find(|p| !there.contains(p)).unwrap();
         sequence.deliver((next - 1) * UNIT, now, &mut counts);
@@ -116,9 +116,9 @@ fn a_packet_beyond_the_threshold_displaces_no_other() {
 #[test]
 fn what_waits_for_something_else_is_not_delivered() {
     let (mut sequence, mut counts) = (Sequence::default(), dense());
-    sequence.arrive(0, 100, false, at(1), &mut counts);
-    sequence.arrive(100, 300, true, at(2), &mut counts);
-    sequence.arrive(300, 400, false, at(4), &mut counts);
+    sequence.arrive(0, 100, Release::AtOnce, at(1), &mut counts);
+    sequence.arrive(100, 300, Release::Later, at(2), &mut counts);
+    sequence.arrive(300, 400, Release::AtOnce, at(4), &mut counts);
     sequence.deliver(100, at(5), &mut counts);
     assert_eq!(counts.mean_delay(), Span::ZERO);
     sequence.deliver(400, at(10), &mut counts);
@@ -131,7 +131,7 @@ fn what_waits_for_something_else_is_not_delivered() {
 fn packets_that_overlap_count_by_what_they_bring() {
     let (mut sequence, mut counts) = (Sequence::default(), dense());
     for (k, (start, end)) in [(0, 100), (200, 300), (400, 500), (50, 450), (450, 600)].into_iter().enumerate() {
-        sequence.arrive(start, end, false, at(k as u64), &mut counts);
+        sequence.arrive(start, end, Release::AtOnce, at(k as u64), &mut counts);
     }
     sequence.deliver(600, at(4), &mut counts);
     // The fourth fills two gaps: the first was opened by the second packet.
@@ -226,7 +226,7 @@ fn without_density_all_else_is_the_same() {
     let mut there = std::collections::BTreeSet::new();
     for (k, &packet) in order.iter().enumerate() {
         let now = at(k as u64 + 1);
-        sequence.arrive((packet - 1) * UNIT, packet * UNIT, false, now, &mut plain);
+        sequence.arrive((packet - 1) * UNIT, packet * UNIT, Release::AtOnce, now, &mut plain);
         there.insert(packet);
         let next = (1..).find(|p| !there.contains(p)).unwrap();
         sequence.deliver((next - 1) * UNIT, now, &mut plain);

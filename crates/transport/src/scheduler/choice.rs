@@ -60,24 +60,14 @@ pub(super) mod samples {
     pub fn path(id: u8, rtt_ms: u64) -> PathView {
         PathView {
             id: PathId(id),
-            state: PathState::Active,
-            own: false,
             window: 10 * MSS,
             ssthresh: u64::MAX,
-            in_flight: 0,
-            queued: 0,
             capacity: 10 * MSS,
-            overhead: 0,
             mss: MSS,
             srtt: Some(Span::from_millis(rtt_ms)),
             min_rtt: Some(Span::from_millis(rtt_ms)),
-            rtt_variation: Span::ZERO,
-            delivery_rate: None,
-            pacing_rate: None,
-            paced_until: Time::ZERO,
             in_slow_start: true,
-            since_loss: 0,
-            between_losses: 0,
+            ..PathView::default()
         }
     }
 

@@ -274,7 +274,7 @@ impl Config {
     pub(super) fn controller(&self, stream: &Stream) -> Box<dyn CongestionController> {
         let facts = |config: &Config| config.facts(self.mss(), stream.clone());
         let shadows = self.shadows().map(|shadow| (shadow.algorithm, facts(shadow)));
-        cc::with_shadows(self.algorithm.build(facts(self)), self.paced, shadows)
+        cc::with_shadows(cc::Contestant::new(self.algorithm, facts(self)), shadows)
     }
 
     fn limited(&self, bytes: u32) -> u32 {
@@ -283,7 +283,7 @@ impl Config {
 
     /// Length of a segment on the wire, IP header included.
     pub(crate) fn wire_len(&self, segment: &super::Segment) -> u32 {
-        segment.wire_len(self.timestamps) + self.base_header.saturating_sub(super::segment::BASE_HEADER)
+        segment.wire_len() + self.base_header.saturating_sub(super::segment::BASE_HEADER)
     }
 
     /// The mechanisms that the sending half consults while it runs.

@@ -108,22 +108,20 @@ impl Connection {
         Segment { timestamp: stamp, ..Segment::bare(kind, self.tx.nxt) }
     }
 
-    /// Only new data is ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6). With DCTCP all packets are, and with accurate
-    /// ECN all but those of the handshake (Linux: `tcp_ecn_send`).
-    fn codepoint(&self, fresh: bool) -> Ecn {
-        let capable = match self.tx.ecn {
-            Some(EchoRule::Accurate) => true,
-            agreed => self.config.ecn == Some(EchoRule::Dctcp) || (fresh && agreed.is_some()),
-        };
-        match (capable, self.config.l4s) {
-            (false, _) => Ecn::NotEct,
-            (true, false) => Ecn::Ect0,
-            (true, true) => Ecn::Ect1,
-        }
+    /// The codepoint of packets that are ECN-capable.
+    fn capable(&self) -> Ecn {
+        if self.config.l4s { Ecn::Ect1 } else { Ecn::Ect0 }
+    }
+
+    /// The codepoint of packets without new data: they are not ECN-capable (RFC 3168 sections 6.1.4 to 6.1.6). With DCTCP
+    /// all packets are, and with accurate ECN all but those of the handshake (Linux: `tcp_ecn_send`).
+    fn codepoint(&self) -> Ecn {
+        let all = self.tx.ecn == Some(EchoRule::Accurate) || self.config.ecn == Some(EchoRule::Dctcp);
+        if all { self.capable() } else { Ecn::NotEct }
     }
 
     fn data_packet(&mut self, out: Outgoing, now: Time, spares: &mut Spares) -> Packet<Body> {
-        let Outgoing { seq, len, fin, fresh, cwr, push } = out;
+        let Outgoing { seq, len, fin, fresh, cwr, push, .. } = out;
         let bare = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
         let mut packet = spares.take().unwrap_or_else(|| Packet::new(0, Body::Tcp(Segment::bare(Kind::Data, 0))));
         packet.begin_anew(0);
@@ -143,7 +141,7 @@ impl Connection {
             segment.sacks = 0;
             *wire = self.config.wire_len(segment);
         }
-        packet.ecn = self.codepoint(fresh);
+        packet.ecn = if fresh && self.tx.ecn.is_some() { self.capable() } else { self.codepoint() };
         packet.path = self.config.path;
         self.tx.stats.sent_all += 1;
         packet
@@ -160,12 +158,12 @@ impl Connection {
         self.rx.echo.negotiated(rule);
     }
 
-    /// The rule by which both ends use ECN, if the peer has accurate ECN (`accurate`) or a flag that echoes marks. An end
+    /// The rule by which both ends use ECN, if the peer has accurate ECN or a flag that echoes marks (`theirs`). An end
     /// that is configured for accurate ECN takes RFC 3168's from a peer that has no better (RFC 9768 section 3.1.1),
     /// unless it sends ECT(1): L4S needs the count (RFC 9331 section 4.1).
-    fn agreed(&self, accurate: bool) -> Option<EchoRule> {
+    fn agreed(&self, theirs: EchoRule) -> Option<EchoRule> {
         match self.config.ecn? {
-            EchoRule::Accurate if accurate => Some(EchoRule::Accurate),
+            EchoRule::Accurate if theirs == EchoRule::Accurate => Some(EchoRule::Accurate),
             EchoRule::Accurate if self.config.l4s => None,
             EchoRule::Accurate => Some(EchoRule::Rfc3168),
             rule => Some(rule),
@@ -213,9 +211,10 @@ impl Connection {
                 self.rx.on_handshake(s.timestamp);
                 self.state = State::SynReceived;
                 self.handshake.pending = true;
+                let theirs = if s.ae { EchoRule::Accurate } else { EchoRule::Rfc3168 };
                 if s.ece
                     && s.cwr
-                    && let Some(rule) = self.agreed(s.ae)
+                    && let Some(rule) = self.agreed(theirs)
                 {
                     self.use_ecn(rule);
                     self.handshake.reflect = Some(ecn);
@@ -228,10 +227,9 @@ impl Connection {
             (State::SynSent, Kind::SynAck) => {
                 self.rx.on_handshake(s.timestamp);
                 let accurate = self.config.ecn == Some(EchoRule::Accurate) && accurate::grants(s.ace());
-                let classic = s.ece && !s.cwr && !s.ae;
-                if (accurate || classic)
-                    && let Some(rule) = self.agreed(accurate)
-                {
+                let classic = (s.ece && !s.cwr && !s.ae).then_some(EchoRule::Rfc3168);
+                let granted = if accurate { Some(EchoRule::Accurate) } else { classic };
+                if let Some(rule) = granted.and_then(|theirs| self.agreed(theirs)) {
                     self.use_ecn(rule);
                     self.handshake.reflect = Some(ecn).filter(|_| accurate);
                 }
@@ -394,7 +392,7 @@ impl Endpoint for Connection {
                     (agreed, _) => segment.set_ace(u8::from(agreed.is_some())),
                 }
             }
-            let ecn = if self.tx.ecn == Some(EchoRule::Accurate) { Ecn::NotEct } else { self.codepoint(false) };
+            let ecn = if self.tx.ecn == Some(EchoRule::Accurate) { Ecn::NotEct } else { self.codepoint() };
             return Some(self.packet(segment, ecn));
         }
         if !matches!(self.state, State::Established | State::Closed) && !self.handshake.early {
@@ -403,7 +401,7 @@ impl Endpoint for Connection {
         if self.rx.owes_early() {
             let mut early = self.segment(Kind::Data, now);
             self.rx.acknowledge_early(&mut early);
-            let ecn = self.codepoint(false);
+            let ecn = self.codepoint();
             return Some(self.packet(early, ecn));
         }
         if std::mem::take(&mut self.handshake.ack) {

@@ -1,7 +1,7 @@
 //! Loss detection by counting: segments SACKed above (RFC 6675) if RACK is off, duplicate ACKs (RFC 6582) if there is
 //! no SACK.
 
-use super::recovery::tell_lost;
+use super::recovery::{Answer, tell_lost};
 use super::scoreboard::Delivery;
 use super::sender::Sender;
 use crate::cc::Phase;
@@ -20,7 +20,7 @@ impl Sender {
     /// Without SACK (RFC 6582): a duplicate ACK means that a segment beyond the head has arrived. The head is lost at
     /// the third duplicate and, in recovery, at an ACK that leaves a hole (Linux: `tcp_add_reno_sack`,
     /// `tcp_remove_reno_sacks`, `tcp_newreno_mark_lost`).
-    pub(super) fn count_duplicates(&mut self, duplicate: bool, d: &mut Delivery, now: Time) {
+    pub(super) fn count_duplicates(&mut self, answer: Answer, d: &mut Delivery, now: Time) {
         let before = self.board.sacked();
         let beyond = self.phase != Phase::Loss || self.nxt > self.episode.high_seq;
         if d.acked > 0 {
@@ -29,7 +29,7 @@ impl Sender {
             d.original_delivered &= !d.retransmitted_acked;
             let keep = self.phase >= Phase::Recovery && beyond;
             self.board.keep_duplicates(if keep { before.saturating_sub(d.acked - 1) } else { 0 });
-        } else if duplicate && beyond {
+        } else if answer == Answer::Duplicate && beyond {
             self.board.count_duplicate();
             d.delivered += 1;
         }

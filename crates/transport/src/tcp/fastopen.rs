@@ -3,7 +3,7 @@
 use super::connection::{Connection, State};
 use super::scoreboard::Scoreboard;
 use super::segment::{Kind, Segment};
-use super::sender::Timer;
+use super::sender::{Outgoing, Timer};
 use crate::cc::Established;
 use crate::endpoint::{Event, Role, StreamId};
 use haltere_net::{Cx, Ecn, Time};
@@ -48,7 +48,7 @@ impl super::sender::Sender {
         let len = self.written.min(most);
         if len > 0 {
             let tx = self.sampler.on_sent(now, 0);
-            self.board.push((0, len), false, true, now, tx);
+            self.board.push(&Outgoing { begins: true, ..Outgoing::plain(0, len as u32) }, now, tx);
             self.nxt = len;
             self.stats.sent_packets += 1;
         }

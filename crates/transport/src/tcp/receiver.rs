@@ -7,7 +7,7 @@ use super::ticks::{Ticks, is_older};
 use super::window::Window;
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
-use crate::reordering::Sequence;
+use crate::reordering::{Release, Sequence};
 use haltere_net::{Cx, Ecn, Span, Time};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
@@ -169,7 +169,7 @@ impl Receiver {
             return;
         }
         if s.len > 0 {
-            self.order.arrive(start, start + u64::from(s.len), false, now, self.waiting.reordering());
+            self.order.arrive(start, start + u64::from(s.len), Release::AtOnce, now, self.waiting.reordering());
         }
         if start > self.next {
             self.take_mark(ecn);

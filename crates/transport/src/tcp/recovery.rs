@@ -264,30 +264,32 @@ impl Sender {
         self.episode.reordering_seen = true;
     }
 
-    /// RFC 8985 section 7.4: decides whether the probe repaired a loss. `plain` means that the acknowledgement contains
-    /// no other news; both the original and the probe have then arrived.
-    pub(super) fn take_probe_ack(&mut self, ack: u64, duplicate: Option<(u64, u64)>, plain: bool, now: Time) {
+    /// RFC 8985 section 7.4: decides whether the probe repaired a loss. If the acknowledgement only repeats the one before,
+    /// both the original and the probe have arrived.
+    pub(super) fn take_probe_ack(&mut self, ack: u64, duplicate: Option<(u64, u64)>, answer: Answer, now: Time) {
         let Some(tlp) = self.tlp.filter(|t| ack >= t.high_seq) else { return };
         if !tlp.retransmission || duplicate.is_some_and(|b| b.1 == tlp.high_seq) {
             self.tlp = None;
         } else if ack > tlp.high_seq {
             self.tlp = None;
             self.episode.high_seq = self.nxt;
-            self.congestion(Trigger::Loss, true, now);
+            let event = self.congestion(Trigger::Loss, now);
+            self.cc.on_congestion(&event);
             self.cwr = true;
             self.prr = None;
             // The probe repaired a loss: the reduction ends as soon as it has begun.
             self.cc.on_recovered(now);
             self.keep_open();
-        } else if plain {
+        } else if answer == Answer::Duplicate {
             self.tlp = None;
         }
     }
 
-    fn congestion(&mut self, trigger: Trigger, new_episode: bool, now: Time) {
+    /// Notes congestion that begins an episode, and describes it for the controller.
+    fn congestion(&mut self, trigger: Trigger, now: Time) -> Congestion {
         self.note_loss();
         let (in_flight, lost) = (self.in_flight(), u64::from(self.board.lost()) * self.mss);
-        self.cc.on_congestion(&Congestion { now, trigger, new_episode, in_flight, lost });
+        Congestion { now, trigger, new_episode: true, in_flight, lost }
     }
 
     fn any_retransmission_done(&self) -> bool {
@@ -331,7 +333,8 @@ impl Sender {
         let prior = self.cc.window();
         self.episode.high_seq = self.nxt;
         self.tlp = None;
-        self.congestion(trigger, true, now);
+        let event = self.congestion(trigger, now);
+        self.cc.on_congestion(&event);
         if self.rules.prr && !self.cc.owns_recovery() {
             self.prr = Some(Prr::new(prior, self.cc.ssthresh()));
         }
@@ -394,7 +397,8 @@ impl Sender {
         self.begin_undo();
         if self.phase == Phase::Reducing {
             // A reduction of the window is already in progress.
-            self.congestion(Trigger::Loss, false, now);
+            let event = Congestion { new_episode: false, ..self.congestion(Trigger::Loss, now) };
+            self.cc.on_congestion(&event);
         } else {
             self.episode.revocable = !self.ece;
             self.reduce(Trigger::Loss, now);
@@ -560,7 +564,8 @@ impl Sender {
             || (self.phase == Phase::Loss && self.retransmits == 0);
         self.prr = None;
         self.board.keep_duplicates(0);
-        self.congestion(Trigger::Timeout, reduce, now);
+        let event = Congestion { new_episode: reduce, ..self.congestion(Trigger::Timeout, now) };
+        self.cc.on_congestion(&event);
         if reduce {
             self.begin_undo();
             self.episode.revocable = true;

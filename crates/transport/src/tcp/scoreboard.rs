@@ -2,6 +2,7 @@
 //!
 //! Counts are in segments, as in Linux: `in flight = out - (sacked + lost) + retransmitted`.
 
+use super::sender::Outgoing;
 use crate::ranges::RangeSet;
 use crate::recovery::TxState;
 use haltere_net::Time;
@@ -207,9 +208,11 @@ impl Scoreboard {
     }
 
     /// Records a new segment.
-    pub(super) fn push(&mut self, (seq, end): (u64, u64), fin: bool, begins: bool, sent: Time, tx: TxState) {
-        let n = self.base.wrapping_add(self.records.len() as u32);
-        let marks = Marks::default();
+    #[inline(always)]
+    pub(super) fn push(&mut self, segment: &Outgoing, sent: Time, tx: TxState) {
+        let &Outgoing { seq, len, fin, begins, push, .. } = segment;
+        let (n, end) = (self.base.wrapping_add(self.records.len() as u32), seq + u64::from(len) + u64::from(fin));
+        let marks = if push { Marks::PUSHED } else { Marks::default() };
         self.transmissions += 1;
         let (order, older) = (self.transmissions, self.newest);
         self.super_segments += u32::from(begins);
@@ -219,13 +222,6 @@ impl Scoreboard {
         }
         self.records.push_back(Record { seq, end, fin, begins, marks, sent, order, tx, older, newer: NONE });
         self.follow(n);
-    }
-
-    /// Marks the newest segment as pushed.
-    pub(super) fn mark_pushed(&mut self) {
-        if let Some(record) = self.records.back_mut() {
-            record.marks.set(Marks::PUSHED);
-        }
     }
 
     /// The number of the first record that ends after `seq`.
@@ -513,20 +509,25 @@ impl Scoreboard {
         u64::from(count)
     }
 
-    /// Records that the segment at `seq` was retransmitted, as a repair or a probe, with PSH if `push` is set. Returns
-    /// whether it carries PSH, which a segment that was ever sent with PSH always does.
-    pub(super) fn send_again(&mut self, seq: u64, push: bool, now: Time, tx: TxState) -> bool {
+    /// The segment that was sent last carries PSH.
+    pub(super) fn mark_pushed(&mut self) {
+        if let Some(record) = self.at_mut(self.newest) {
+            record.marks.set(Marks::PUSHED);
+        }
+    }
+
+    /// Records that the segment at `seq` was retransmitted, as a repair or a probe. Returns whether it carries PSH, which a
+    /// segment that was ever sent with PSH always does.
+    pub(super) fn send_again(&mut self, seq: u64, now: Time, tx: TxState) -> bool {
         let n = self.find(seq);
         self.transmissions += 1;
         let order = self.transmissions;
-        let Some(record) = self.at_mut(n) else { return push };
+        debug_assert!(self.at(n).is_some_and(|r| r.seq == seq), "{seq} is not in flight");
+        let Some(record) = self.at_mut(n) else { return false };
         record.sent = now;
         record.order = order;
         record.tx = tx;
         record.marks.set(Marks::EVER_RETRANS);
-        if push {
-            record.marks.set(Marks::PUSHED);
-        }
         let pushed = record.marks.has(Marks::PUSHED);
         self.unlink(n);
         self.link(n);

@@ -125,13 +125,13 @@ impl Segment {
     }
 
     /// Length on the wire, IP header included.
-    pub fn wire_len(&self, timestamps: bool) -> u32 {
+    pub fn wire_len(&self) -> u32 {
         let options = match self.kind {
             Kind::Syn if self.len > 0 => FAST_OPEN_OPTIONS,
             Kind::Syn | Kind::SynAck => SYN_OPTIONS,
             Kind::Reset => 0,
             Kind::Data => {
-                let stamps = if timestamps { TIMESTAMP_OPTION } else { 0 };
+                let stamps = if self.timestamp != 0 { TIMESTAMP_OPTION } else { 0 };
                 let sack = if self.sacks > 0 { 4 + 8 * u32::from(self.sacks) } else { 0 };
                 stamps + sack
             }
@@ -154,14 +154,14 @@ mod tests {
     #[test]
     fn sizes_are_those_on_the_wire() {
         let mut s = Segment { len: 1448, timestamp: 1, echo: 1, ..Segment::bare(Kind::Data, 0) };
-        assert_eq!(s.wire_len(true), 1500);
+        assert_eq!(s.wire_len(), 1500);
         s.len = 0;
-        assert_eq!(s.wire_len(true), 52);
+        assert_eq!(s.wire_len(), 52);
         s.sacks = 3;
-        assert_eq!(s.wire_len(true), 80);
+        assert_eq!(s.wire_len(), 80);
         s.kind = Kind::Syn;
-        assert_eq!(s.wire_len(true), 60);
+        assert_eq!(s.wire_len(), 60);
         s.len = 100;
-        assert_eq!(s.wire_len(true), 172);
+        assert_eq!(s.wire_len(), 172);
     }
 }

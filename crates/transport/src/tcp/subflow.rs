@@ -109,17 +109,21 @@ impl Connection {
         self.rx.held
     }
 
-    /// Appends data. Unless it is `joined` to the data before it, no segment carries bytes of both.
-    pub(crate) fn give(&mut self, bytes: u64, joined: bool) {
-        if !joined && self.tx.unsent() > 0 {
-            self.tx.cuts.add(self.tx.written);
-        }
+    /// Appends data.
+    pub(crate) fn give(&mut self, bytes: u64) {
         self.tx.write(bytes);
     }
 
+    /// No segment carries bytes of the data so far and of that to come.
+    pub(crate) fn cut(&mut self) {
+        if self.tx.unsent() > 0 {
+            self.tx.cuts.add(self.tx.written);
+        }
+    }
+
     /// Whether more data is about to be given.
-    pub(crate) fn set_more(&mut self, more: bool) {
-        self.tx.more = more;
+    pub(crate) fn expects_more(&mut self) -> &mut bool {
+        &mut self.tx.more
     }
 
     /// The bytes that are in flight, and those that are not sent yet.

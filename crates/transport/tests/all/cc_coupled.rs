@@ -353,7 +353,7 @@ fn with_one_path_they_are_reno_to_the_byte() {
                         13 | 27 | 41 => path.lose(),
                         33 => path.time_out(),
                         50 => {
-                            path.congestion(Trigger::Loss, true);
+                            path.congestion(Trigger::Loss);
                             path.cc.on_undo();
                         }
                         _ => drop(path.round()),

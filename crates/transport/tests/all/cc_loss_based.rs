@@ -35,7 +35,7 @@ fn ms(ms: u64) -> Span {
 /// The window right after a loss at `segments`, as a part of it.
 fn kept(name: &str, grain: Grain, segments: u64) -> f64 {
     let mut path = Rounds::new(name, grain, segments, RTT);
-    path.congestion(Trigger::Loss, true);
+    path.congestion(Trigger::Loss);
     path.cc.ssthresh() as f64 / (segments * path.mss) as f64
 }
 
@@ -72,7 +72,7 @@ fn a_false_alarm_gives_the_window_back_but_to_tahoe() {
         for grain in BOTH {
             let mut path = Rounds::new(name, grain, 200, RTT);
             let before = path.segments();
-            path.congestion(Trigger::Loss, true);
+            path.congestion(Trigger::Loss);
             path.cc.on_undo();
             assert_eq!(path.segments(), before, "{name} {grain:?}: Tahoe may send one segment beyond those in flight");
             assert_eq!(path.cc.ssthresh() > 150_000, name != "tahoe", "{name} {grain:?}");
@@ -104,7 +104,7 @@ mod tahoe {
     fn a_loss_leaves_one_segment_beyond_what_is_in_flight_and_slow_start_to_half() {
         for grain in BOTH {
             let mut path = Rounds::new("tahoe", grain, 64, RTT);
-            path.congestion(Trigger::Loss, true);
+            path.congestion(Trigger::Loss);
             assert_eq!(path.cc.ssthresh(), 32_000);
             assert_eq!(path.cc.window(), path.in_flight() - path.mss + path.mss);
             let mut path = Rounds::after_loss("tahoe", grain, 64, RTT);
@@ -161,7 +161,7 @@ mod highspeed {
         let mut path = Rounds::after_loss("highspeed", Grain::Linux, 10_661, RTT);
         path.round();
         let before = path.segments();
-        path.congestion(Trigger::Loss, true);
+        path.congestion(Trigger::Loss);
         // 5331 segments and a few: the row of 5497, 61 / 256.
         assert_near(path.cc.ssthresh() as f64 / path.mss as f64 / before, 1.0 - 61.0 / 256.0, 0.001);
     }
@@ -408,7 +408,7 @@ mod illinois {
         path.rounds(8);
         let grown = path.round();
         let before = path.segments();
-        path.congestion(Trigger::Loss, true);
+        path.congestion(Trigger::Loss);
         (grown, path.cc.ssthresh() as f64 / path.mss as f64 / before)
     }
 
@@ -433,7 +433,7 @@ mod illinois {
             let mut path = Rounds::after_loss("illinois", grain, 12, RTT);
             path.round();
             assert_near(path.rounds(3), 3.0, 1.0);
-            path.congestion(Trigger::Loss, true);
+            path.congestion(Trigger::Loss);
             assert_near(path.cc.ssthresh() as f64 / path.cc.window() as f64, 1.0, 0.01);
         }
     }
@@ -482,7 +482,7 @@ mod veno {
             for (rtt, part) in [(ms(100), 0.8), (ms(102), 0.8), (ms(105), 0.5)] {
                 let mut path = at(grain, rtt);
                 let before = path.segments();
-                path.congestion(Trigger::Loss, true);
+                path.congestion(Trigger::Loss);
                 assert_near(path.cc.ssthresh() as f64 / path.mss as f64 / before, part, 0.01);
             }
         }
@@ -539,7 +539,7 @@ mod yeah {
                 path.rtt = ms(125);
                 path.rounds(rounds);
                 let before = path.segments();
-                path.congestion(Trigger::Loss, true);
+                path.congestion(Trigger::Loss);
                 path.cc.ssthresh() as f64 / path.mss as f64 / before
             };
             // A fifth of the RTT is spent in the queue.

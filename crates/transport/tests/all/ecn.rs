@@ -41,10 +41,10 @@ fn tcp_pair(algorithm: Algorithm, ecn: Option<EchoRule>, down: &LinkConfig) -> P
     pair
 }
 
-fn quic_pair(algorithm: Algorithm, ecn: bool) -> Pair<quic::Connection, quic::Connection> {
+fn quic_pair(algorithm: Algorithm, set: fn(&mut quic::Config)) -> Pair<quic::Connection, quic::Connection> {
     let end = |role| {
         let mut config = quic::Config::new(role, algorithm, Streams::new(3, 0).named("cc"));
-        config.ecn |= ecn;
+        set(&mut config);
         quic::Connection::new(config)
     };
     let mut pair = Pair::new(end(Role::Client), end(Role::Server), &up(), &marking(), 4, exchange());
@@ -82,10 +82,10 @@ fn a_mark_is_echoed_until_the_window_is_reduced_which_is_once_a_round_trip() {
     let stats = pair.server.stats();
     assert_eq!((stats.lost_packets, stats.retransmitted_packets), (0, 0), "marks keep the queue from overflowing");
     assert!(pair.down.counters().marked > 20);
-    let reductions = segments(&pair.seen).filter(|(p, s)| !p.from_client && s.cwr && s.len > 0).count();
+    let reductions = segments(&pair.seen).filter(|(p, s)| !p.by_client() && s.cwr && s.len > 0).count();
     // Reno's window swings between 26 and 53 segments at RTTs of 20 to 32 ms: about 0.7 s a tooth, 4 s in all.
     assert!((3..=9).contains(&reductions), "{reductions}");
-    let echoes = segments(&pair.seen).filter(|(p, s)| p.from_client && s.ece && s.kind == Kind::Data).count();
+    let echoes = segments(&pair.seen).filter(|(p, s)| p.by_client() && s.ece && s.kind == Kind::Data).count();
     assert!(echoes >= 10 * reductions, "{echoes} echoes of {reductions} reductions");
     let most = pair.down.counters().max_queue_packets;
     assert!(most < 120, "{most} packets");
@@ -97,7 +97,7 @@ fn without_the_switch_nothing_is_marked() {
     assert_eq!(pair.down.counters().marked, 0);
     assert!(pair.server.stats().lost_packets > 0);
     assert!(segments(&pair.seen).all(|(p, s)| !s.ece && !s.cwr && p.packet.ecn == Ecn::NotEct));
-    let pair = ends(quic_pair(cc::NEWRENO, false));
+    let pair = ends(quic_pair(cc::NEWRENO, |_| {}));
     assert_eq!(pair.down.counters().marked, 0);
 }
 
@@ -121,7 +121,7 @@ fn every_loss_based_control_heeds_marks() {
         }
         let pair = ends(tcp_pair(algorithm, Some(EchoRule::Rfc3168), &marking()));
         assert_eq!(pair.server.stats().lost_packets, 0, "TCP {algorithm:?}");
-        let pair = ends(quic_pair(algorithm, true));
+        let pair = ends(quic_pair(algorithm, |config| config.ecn = true));
         assert_eq!(pair.server.stats().lost_packets, 0, "QUIC {algorithm:?}");
         assert!(pair.down.counters().marked > 0, "QUIC {algorithm:?}");
     }
@@ -148,7 +148,7 @@ fn dctcp_keeps_the_queue_at_the_threshold() {
 fn dctcps_echoes_are_as_many_as_the_marks() {
     let pair = ends(tcp_pair(cc::DCTCP, None, &marking()));
     let (mut echoed, mut acked) = (0, 0);
-    for (_, segment) in segments(&pair.seen).filter(|(p, s)| p.from_client && s.kind == Kind::Data) {
+    for (_, segment) in segments(&pair.seen).filter(|(p, s)| p.by_client() && s.kind == Kind::Data) {
         let news = segment.ack.saturating_sub(acked);
         echoed += if segment.ece { news } else { 0 };
         acked = acked.max(segment.ack);
@@ -161,13 +161,13 @@ fn dctcps_echoes_are_as_many_as_the_marks() {
 
 #[test]
 fn quic_reports_marks_and_halves_its_window_for_them() {
-    let pair = ends(quic_pair(cc::NEWRENO, true));
+    let pair = ends(quic_pair(cc::NEWRENO, |config| config.ecn = true));
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
     assert!(counters.marked > 20 && counters.max_queue_packets < 120, "{counters:?}");
     assert!(pair.seen.iter().all(|p| p.packet.ecn == Ecn::Ect0), "validation holds to the end");
     let mut reported = 0;
-    for seen in pair.seen.iter().filter(|p| p.from_client) {
+    for seen in pair.seen.iter().filter(|p| p.by_client()) {
         let Body::Quic(datagram) = &seen.packet.body else { panic!("not QUIC") };
         for frame in datagram.packets.iter().flat_map(|p| p.frames.iter()) {
             if let Frame::AckEcn(both) = frame {
@@ -180,7 +180,7 @@ fn quic_reports_marks_and_halves_its_window_for_them() {
 
 #[test]
 fn dctcp_over_quic_keeps_the_queue_at_the_threshold_too() {
-    let pair = ends(quic_pair(cc::DCTCP, false));
+    let pair = ends(quic_pair(cc::DCTCP, |_| {}));
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
     let delay = counters.queueing_ns as f64 * 1e-6 / counters.served as f64;
@@ -202,13 +202,13 @@ fn accurate_ecn_is_agreed_on_and_counts_every_mark() {
     assert_eq!(ace(&pair, Kind::Syn), Some((0b111, Ecn::NotEct)));
     assert_eq!(ace(&pair, Kind::SynAck), Some((0b010, Ecn::NotEct)));
     assert_eq!(ace(&pair, Kind::Data), Some((0b010, Ecn::Ect0)), "the ACK of the SYN-ACK");
-    let from_server = segments(&pair.seen).filter(|(p, s)| !p.from_client && s.kind == Kind::Data);
+    let from_server = segments(&pair.seen).filter(|(p, s)| !p.by_client() && s.kind == Kind::Data);
     assert!(
         from_server.into_iter().all(|(p, s)| s.ace() == 5 && p.packet.ecn == Ecn::Ect0),
         "nothing is marked upward"
     );
     // Every step of the field is a mark; no ACK here covers more than 7 packets.
-    let counts = segments(&pair.seen).filter(|(p, s)| p.from_client && s.kind == Kind::Data).skip(1);
+    let counts = segments(&pair.seen).filter(|(p, s)| p.by_client() && s.kind == Kind::Data).skip(1);
     let (_, counted) = counts.fold((5, 0), |(last, sum), (_, s)| (s.ace(), sum + u64::from((s.ace() + 8 - last) % 8)));
     let marked = pair.down.counters().marked;
     assert!(marked > 20);
@@ -229,7 +229,7 @@ fn an_end_with_accurate_ecn_takes_what_the_other_has() {
     pair.server = server(Some(EchoRule::Rfc3168));
     let pair = ends(pair);
     assert_eq!(ace(&pair, Kind::SynAck), Some((0b001, Ecn::NotEct)));
-    assert!(segments(&pair.seen).any(|(p, s)| p.from_client && s.kind == Kind::Data && s.ace() == 0b001));
+    assert!(segments(&pair.seen).any(|(p, s)| p.by_client() && s.kind == Kind::Data && s.ace() == 0b001));
     assert!(pair.down.counters().marked > 20 && pair.server.stats().lost_packets == 0);
     // A client of RFC 3168 asks without AE.
     let mut pair = tcp_pair(cc::NEWRENO, Some(EchoRule::Rfc3168), &marking());
@@ -240,7 +240,7 @@ fn an_end_with_accurate_ecn_takes_what_the_other_has() {
     let mut pair = tcp_pair(cc::PRAGUE, None, &marking());
     pair.server = server(Some(EchoRule::Rfc3168));
     let pair = ends(pair);
-    assert!(segments(&pair.seen).all(|(p, _)| p.packet.ecn != Ecn::Ect1 || !p.from_client));
+    assert!(segments(&pair.seen).all(|(p, _)| p.packet.ecn != Ecn::Ect1 || !p.by_client()));
 }
 
 /// The queue of one flow at a step threshold stays there, at full rate.
@@ -249,14 +249,14 @@ fn prague_keeps_the_queue_at_the_threshold() {
     let pair = ends(tcp_pair(cc::PRAGUE, None, &marking()));
     let counters = pair.down.counters();
     assert_eq!(pair.server.stats().lost_packets, 0);
-    let data = segments(&pair.seen).filter(|(p, s)| !p.from_client && s.kind == Kind::Data);
+    let data = segments(&pair.seen).filter(|(p, s)| !p.by_client() && s.kind == Kind::Data);
     assert!(data.into_iter().all(|(p, _)| p.packet.ecn == Ecn::Ect1));
     let delay = counters.queueing_ns as f64 * 1e-6 / counters.served as f64;
     assert!((6.0..13.5).contains(&delay), "{delay} ms in the mean");
     let seconds = pair.client_log.streams[0].3.map_or(f64::NAN, |t| t.as_secs_f64());
     let ideal = 10_000_000.0 * 8.0 / 20e6 * 1500.0 / 1448.0;
     assert!(seconds < ideal * 1.04, "{seconds} s of {ideal}");
-    let quic = ends(quic_pair(cc::PRAGUE, false));
+    let quic = ends(quic_pair(cc::PRAGUE, |_| {}));
     assert_eq!(quic.server.stats().lost_packets, 0);
     assert!(quic.seen.iter().all(|p| p.packet.ecn == Ecn::Ect1), "validation holds to the end");
     let counters = quic.down.counters();

@@ -10,6 +10,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc;
 use haltere_transport::mptcp::{self, Opening, Options};
+use haltere_transport::path::PathStatus;
 use haltere_transport::quic::{self, Datagram, Form, Frame, QuicPacket, Session, SpaceId};
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
@@ -130,10 +131,8 @@ fn quic_world(bits: u8) -> Pair<quic::Connection, quic::Connection> {
     world(end(Role::Client), end(Role::Server))
 }
 
-fn tcp_end(role: Role, fast_open: bool) -> tcp::Connection {
-    let mut config = tcp::Config::new(role, cc::CUBIC, Streams::new(1, 0).named("cc"));
-    config.fast_open = fast_open;
-    tcp::Connection::new(config)
+fn tcp_config(role: Role) -> tcp::Config {
+    tcp::Config::new(role, cc::CUBIC, Streams::new(1, 0).named("cc"))
 }
 
 fn mptcp_end(role: Role) -> mptcp::Connection {
@@ -141,14 +140,18 @@ fn mptcp_end(role: Role) -> mptcp::Connection {
     mptcp::Connection::new(mptcp::Config { announce: role == Role::Server, ..mptcp::Config::new(tcp) })
 }
 
+fn status() -> impl Strategy<Value = PathStatus> {
+    prop_oneof![Just(PathStatus::Available), Just(PathStatus::Backup)]
+}
+
 fn options() -> impl Strategy<Value = Options> {
     let maybe = || prop::option::of(numbers());
     let opening = prop_oneof![
         3 => Just(None),
         1 => Just(Some(Opening::Capable)),
-        1 => any::<bool>().prop_map(|backup| Some(Opening::Join { backup })),
+        1 => status().prop_map(|status| Some(Opening::Join(status))),
     ];
-    let others = (any::<[bool; 2]>(), prop::option::of(0u8..4), prop::option::of(any::<bool>()));
+    let others = (any::<[bool; 2]>(), prop::option::of(0u8..4), prop::option::of(status()));
     (opening, maybe(), maybe(), maybe(), others).prop_map(
         |(opening, data_ack, mapping, data_fin, ([add_address, echo], remove, priority))| Options {
             opening,
@@ -224,7 +227,8 @@ proptest! {
         attack in prop::collection::vec((0u64..200, any::<bool>(), guesses()), 1..40),
     ) {
         let attack: Vec<_> = attack.into_iter().map(|(at, to_client, s)| (at, to_client, packet(1500, Body::Tcp(s)))).collect();
-        survives(world(tcp_end(Role::Client, fast_open), tcp_end(Role::Server, fast_open)), &attack)?;
+        let end = |role| tcp::Connection::new(tcp::Config { fast_open, ..tcp_config(role) });
+        survives(world(end(Role::Client), end(Role::Server)), &attack)?;
     }
 
     #[test]
@@ -233,9 +237,10 @@ proptest! {
         steps in prop::collection::vec((segments(), 0u32..2000, 0u64..2_000_000_000, 0u64..5000, 0u8..8), 1..60),
     ) {
         let mut now = Time::ZERO;
-        let mut end = tcp_end(if server { Role::Server } else { Role::Client }, fast_open);
+        let make = |role| tcp::Connection::new(tcp::Config { fast_open, ..tcp_config(role) });
+        let mut end = make(if server { Role::Server } else { Role::Client });
         if established {
-            let mut pair = world(tcp_end(Role::Client, fast_open), tcp_end(Role::Server, fast_open));
+            let mut pair = world(make(Role::Client), make(Role::Server));
             pair.run(Span::from_millis(35));
             now = pair.now;
             end = if server { pair.server } else { pair.client };
@@ -280,7 +285,7 @@ proptest! {
 #[test]
 fn bodies_and_paths_that_are_not_the_connections_are_counted() {
     let mut cx = Cx::new(Time::ZERO, ComponentId(0));
-    let mut tcp = tcp_end(Role::Server, false);
+    let mut tcp = tcp::Connection::new(tcp_config(Role::Server));
     tcp.on_packet(packet(100, Body::Quic(Box::default())), &mut cx);
     assert_eq!(tcp.stats().invalid_packets, 1);
     let mut pair = quic_world(0);

@@ -10,7 +10,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::mptcp::{self, Config, Connection, Opening, Reinjection};
-use haltere_transport::path::PathError;
+use haltere_transport::path::{PathError, PathStatus};
 use haltere_transport::scheduler::Scheduler;
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId, tcp};
@@ -109,7 +109,7 @@ fn two_subflows_carry_a_transfer_in_little_more_than_half_the_time() {
     assert!(second * 3 > first && first * 3 > second, "{first} and {second} bytes");
     assert!(seconds(&both) < seconds(&single) * 0.65, "{} of {}", seconds(&both), seconds(&single));
     let joins: Vec<_> = both.seen.iter().filter(|s| s.packet.path == PathId(1)).take(4).map(segment).collect();
-    let join = Some(Opening::Join { backup: false });
+    let join = Some(Opening::Join(PathStatus::Available));
     assert_eq!((joins[0].tcp.kind, joins[0].options.opening), (Kind::Syn, join));
     assert_eq!((joins[1].tcp.kind, joins[1].options.opening), (Kind::SynAck, join));
     assert_eq!((joins[2].tcp.kind, joins[2].options.opening, joins[2].tcp.len), (Kind::Data, join, 0));
@@ -258,7 +258,7 @@ impl<E: Endpoint> AsLong<E> {
 through!(AsLong, |packet| packet, AsLong::<E>::shorten);
 
 /// When a segment was sent, whether by the client, its position, its length, what it acknowledged, and its SACK blocks.
-type Course = (Time, bool, u64, u32, u64, Vec<(u64, u64)>);
+type Course = (Time, Role, u64, u32, u64, Vec<(u64, u64)>);
 
 /// The segments of TCP.
 fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
@@ -270,7 +270,7 @@ fn course<C: Endpoint, S: Endpoint>(pair: &Pair<C, S>) -> Vec<Course> {
                 Body::Tcp(segment) => segment,
                 other => panic!("{other:?}"),
             };
-            (s.at, s.from_client, tcp.seq, tcp.len, tcp.ack, tcp.sack_blocks().collect())
+            (s.at, s.from, tcp.seq, tcp.len, tcp.ack, tcp.sack_blocks().collect())
         })
         .collect()
 }

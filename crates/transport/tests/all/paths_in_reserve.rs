@@ -8,7 +8,7 @@ use haltere_net::queue::Limit;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::{PathId, Rate, Span};
 use haltere_transport::cc;
-use haltere_transport::path::{PathError, PathState};
+use haltere_transport::path::{PathError, PathState, PathStatus};
 use haltere_transport::{Endpoint, Role, mptcp, quic, tcp};
 
 fn stream() -> Stream {
@@ -57,7 +57,7 @@ fn carries_data_while_no_other_can<E: Endpoint>(end: impl Fn(Role) -> E) {
     let mut pair = connecting(end);
     pair.client_does(|client, cx| {
         client.add_path(PathId(1), cx).unwrap();
-        client.set_backup(PathId(1), true, cx).unwrap();
+        client.set_status(PathId(1), PathStatus::Backup, cx).unwrap();
     });
     pair.go_on(millis(1500));
     assert!((1..5_000).contains(&carried(&pair)), "{}", carried(&pair));
@@ -74,16 +74,19 @@ fn is_put_in_reserve_and_taken_back<E: Endpoint>(end: impl Fn(Role) -> E) {
     pair.client_does(|client, cx| client.add_path(PathId(1), cx)).unwrap();
     pair.go_on(millis(700));
     assert!(carried(&pair) > 100_000, "{}", carried(&pair));
-    pair.client_does(|client, cx| client.set_backup(PathId(1), true, cx)).unwrap();
+    pair.client_does(|client, cx| client.set_status(PathId(1), PathStatus::Backup, cx)).unwrap();
     pair.go_on(millis(1200));
     let reserved = carried(&pair);
     pair.go_on(millis(1700));
     assert!(carried(&pair) - reserved < 5_000, "{reserved} {}", carried(&pair));
-    pair.client_does(|client, cx| client.set_backup(PathId(1), false, cx)).unwrap();
+    pair.client_does(|client, cx| client.set_status(PathId(1), PathStatus::Available, cx)).unwrap();
     pair.go_on(millis(2200));
     assert!(carried(&pair) - reserved > 100_000, "{reserved} {}", carried(&pair));
     finish(&mut pair);
-    assert_eq!(pair.client_does(|client, cx| client.set_backup(PathId(7), true, cx)), Err(PathError::NoSuchPath));
+    assert_eq!(
+        pair.client_does(|client, cx| client.set_status(PathId(7), PathStatus::Backup, cx)),
+        Err(PathError::NoSuchPath)
+    );
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn line(seen: &Seen) -> String {
     assert_eq!(seen.packet.len, datagram.size() + 28);
     let packets: Vec<_> = datagram.packets.iter().map(packet).collect();
     let at = seen.at.since(Time::ZERO).as_millis();
-    format!("{at} {} {}: {}", if seen.from_client { "C>S" } else { "S>C" }, datagram.size(), packets.join(" "))
+    format!("{at} {} {}: {}", if seen.by_client() { "C>S" } else { "S>C" }, datagram.size(), packets.join(" "))
 }
 
 #[test]
@@ -98,14 +98,14 @@ fn run_losing(client: Config, server: Config, up: &[u64], down: &[u64]) -> Pair<
     let (mut heard, mut told, mut validated) = (0u64, 0u64, false);
     pair.censor = Some(Box::new(move |seen| {
         let Body::Quic(datagram) = &seen.packet.body else { panic!("not QUIC") };
-        let direction = usize::from(!seen.from_client);
+        let direction = usize::from(!seen.by_client());
         sent[direction] += 1;
         let dropped = lost[direction].contains(&sent[direction]);
         // What the client sends may arrive later than it is counted here, which only makes the check a little weaker.
-        if seen.from_client && !dropped {
+        if seen.by_client() && !dropped {
             heard += u64::from(datagram.size());
             validated |= datagram.packets.iter().any(|p| p.space == SpaceId::Handshake);
-        } else if !seen.from_client && !validated {
+        } else if !seen.by_client() && !validated {
             told += u64::from(datagram.size());
             assert!(told <= 3 * heard, "{told} sent for {heard} received");
         }
@@ -153,7 +153,7 @@ fn a_client_hello_of_two_datagrams_costs_no_round_trip() {
 #[test]
 fn a_server_that_never_answers_is_given_up() {
     let mut pair = pair(one(1, 1));
-    pair.censor = Some(Box::new(|seen| !seen.from_client));
+    pair.censor = Some(Box::new(|seen| !seen.by_client()));
     assert!(pair.run(Span::from_secs(300)));
     assert_eq!(pair.client_log.failed, Some(CloseReason::HandshakeTimeout));
     assert!(pair.wakes < 100, "{}", pair.wakes);
@@ -194,7 +194,7 @@ fn datagrams_grow_to_what_the_path_takes() {
         pair.keep = true;
         assert!(pair.run(Span::from_secs(60)));
         pair.assert_complete();
-        let sizes = pair.seen.iter().rev().filter(|s| !s.from_client && line(s).contains("STREAM")).take(100);
+        let sizes = pair.seen.iter().rev().filter(|s| !s.by_client() && line(s).contains("STREAM")).take(100);
         let found = sizes.map(|s| s.packet.len - 28).max().unwrap();
         assert!(found <= largest && found + 16 > largest, "{found} of {largest}");
         // A probe that is too long is no sign of congestion.

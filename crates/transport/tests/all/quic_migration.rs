@@ -72,8 +72,8 @@ struct Amplification {
 fn hold_to_the_limit(pair: &mut Pair<Connection, Connection>) {
     let told = Arc::new(Mutex::new(Amplification::default()));
     let shared = told.clone();
-    pair.watcher = Some(Box::new(move |from_client, packet| {
-        if !from_client {
+    pair.watcher = Some(Box::new(move |from, packet| {
+        if from == Role::Server {
             return;
         }
         let mut state = shared.lock().unwrap();
@@ -88,7 +88,7 @@ fn hold_to_the_limit(pair: &mut Pair<Connection, Connection>) {
     }));
     pair.censor = Some(Box::new(move |seen| {
         let way = seen.packet.path.0;
-        if seen.from_client || way == 0 {
+        if seen.by_client() || way == 0 {
             return false;
         }
         let mut state = told.lock().unwrap();
@@ -140,7 +140,7 @@ fn both_ends_validate_the_path_that_the_client_moves_to() {
     let since = pair.now;
     finish(&mut pair);
     let on_second: Vec<_> = pair.seen.iter().filter(|s| s.packet.path == PathId(1)).collect();
-    let begins: Vec<_> = on_second.iter().take(4).map(|s| (s.from_client, frames(&s.packet))).collect();
+    let begins: Vec<_> = on_second.iter().take(4).map(|s| (s.by_client(), frames(&s.packet))).collect();
     let kinds = |k: usize| {
         let has = |f: fn(&Frame) -> bool| begins[k].1.iter().any(f);
         let challenge = has(|f| matches!(f, Frame::PathChallenge(_)));
@@ -153,10 +153,9 @@ fn both_ends_validate_the_path_that_the_client_moves_to() {
     let first = first.packets.iter().next().unwrap();
     assert!(first.space == SpaceId::Data && first.number > 10, "{first:?}");
     // A round trip after the challenge the client goes on there, and half of one later the server.
-    let last =
-        |from_client| pair.seen.iter().rfind(|s| s.from_client == from_client && s.packet.path == PathId(0)).unwrap();
-    assert!(last(true).at <= since + millis(45), "{}", last(true).at);
-    assert!(last(false).at <= since + millis(65), "{}", last(false).at);
+    let last = |from| pair.seen.iter().rfind(|s| s.from == from && s.packet.path == PathId(0)).unwrap();
+    assert!(last(Role::Client).at <= since + millis(45), "{}", last(Role::Client).at);
+    assert!(last(Role::Server).at <= since + millis(65), "{}", last(Role::Server).at);
     assert!(pair.more[0][1].counters().delivered_bytes > 3_000_000);
 }
 
@@ -216,7 +215,7 @@ fn silent(keep_alive: Option<Span>) -> Pair<Connection, Connection> {
     let mut pair = Pair::new(client, server, &path, &path, 4, exchange);
     pair.run(millis(400));
     pair.rebind(AddressChange::Port);
-    pair.censor = Some(Box::new(|seen| seen.from_client && seen.at < Time::ZERO + millis(500)));
+    pair.censor = Some(Box::new(|seen| seen.by_client() && seen.at < Time::ZERO + millis(500)));
     pair
 }
 
@@ -298,8 +297,8 @@ fn limited(limit: u8) -> Pair<Connection, Connection> {
     Pair::new(end(Role::Client), end(Role::Server), &first, &first, 4, exchange).and_path(&second, &second, 5)
 }
 
-fn count(pair: &Pair<Connection, Connection>, from_client: bool, wanted: fn(&IdFrame) -> bool) -> usize {
-    let sent = pair.seen.iter().filter(|s| s.from_client == from_client).flat_map(|s| frames(&s.packet));
+fn count(pair: &Pair<Connection, Connection>, from: Role, wanted: fn(&IdFrame) -> bool) -> usize {
+    let sent = pair.seen.iter().filter(|s| s.from == from).flat_map(|s| frames(&s.packet));
     sent.filter(|frame| matches!(frame, Frame::Identifier(id) if wanted(id))).count()
 }
 
@@ -310,26 +309,26 @@ fn a_client_moves_with_another_identifier_and_waits_if_it_has_none() {
     let mut pair = limited(2);
     pair.keep = true;
     pair.run(millis(1000));
-    assert_eq!((count(&pair, true, new), count(&pair, false, new)), (1, 1), "one spare of each end");
+    assert_eq!((count(&pair, Role::Client, new), count(&pair, Role::Server, new)), (1, 1), "one spare of each end");
     // There and back at once: the second move takes the identifier that replaces the first.
     assert_eq!(migrate(&mut pair, 1), Ok(()));
     pair.go_on(millis(1060));
     assert_eq!(migrate(&mut pair, 0), Ok(()));
     let asked = pair.now;
     finish(&mut pair);
-    for from_client in [true, false] {
-        assert_eq!((count(&pair, from_client, new), count(&pair, from_client, retired)), (3, 2), "{from_client}");
+    for from in [Role::Client, Role::Server] {
+        assert_eq!((count(&pair, from, new), count(&pair, from, retired)), (3, 2), "{from:?}");
     }
     let back = pair.seen.iter().find(|s| {
         let probes = frames(&s.packet).iter().any(|f| matches!(f, Frame::PathChallenge(_)));
-        s.from_client && s.packet.path == PathId(0) && s.at >= asked && probes
+        s.by_client() && s.packet.path == PathId(0) && s.at >= asked && probes
     });
     assert!(back.unwrap().at >= asked + millis(10), "{} after {asked}", back.unwrap().at);
     // With three, the client need not wait.
     let mut pair = limited(3);
     pair.keep = true;
     pair.run(millis(1060));
-    assert_eq!(count(&pair, false, new), 2);
+    assert_eq!(count(&pair, Role::Server, new), 2);
     assert_eq!((migrate(&mut pair, 1), pair.seen.last().unwrap().packet.path), (Ok(()), PathId(1)));
     finish(&mut pair);
 }
@@ -339,7 +338,7 @@ fn an_end_that_issues_more_identifiers_than_the_limit_breaks_the_protocol() {
     let mut pair = limited(2);
     pair.keep = true;
     pair.run(millis(500));
-    let mut packet = pair.seen.iter().rfind(|s| s.from_client).unwrap().packet.clone();
+    let mut packet = pair.seen.iter().rfind(|s| s.by_client()).unwrap().packet.clone();
     let Body::Quic(datagram) = &mut packet.body else { panic!() };
     let mut last = datagram.packets.iter().next().unwrap().clone();
     (last.number, last.frames) = (last.number + 1, Few::of(Frame::Identifier(IdFrame::New(2))));
@@ -358,16 +357,12 @@ fn a_server_goes_on_with_another_identifier_of_the_path_whose_address_changed() 
     pair.run(millis(200));
     assert_eq!(pair.client_does(|client, cx| client.add_path(PathId(1), cx)), Ok(()));
     pair.go_on(millis(500));
-    let issued = |pair: &_, from_client, wanted| count(pair, from_client, wanted);
+    let issued = |pair: &_, from, wanted| count(pair, from, wanted);
     type Is = fn(&IdFrame) -> bool;
     let (new, of_first): (Is, Is) =
         (|id| matches!(id, IdFrame::PathNew(..)), |id| matches!(id, IdFrame::PathNew(PathId(0), 1)));
-    for from_client in [true, false] {
-        assert_eq!(
-            (issued(&pair, from_client, new), issued(&pair, from_client, of_first)),
-            (3, 1),
-            "two for each path"
-        );
+    for from in [Role::Client, Role::Server] {
+        assert_eq!((issued(&pair, from, new), issued(&pair, from, of_first)), (3, 1), "two for each path");
     }
     // Twice: the second change takes the identifier that replaces the first.
     for round in 0..2 {
@@ -375,16 +370,20 @@ fn a_server_goes_on_with_another_identifier_of_the_path_whose_address_changed() 
         pair.go_on(millis(800 + 300 * round));
     }
     finish(&mut pair);
-    let seen = |from_client: bool, wanted: IdFrame| {
-        let mut sent = pair.seen.iter().filter(|s| s.from_client == from_client).flat_map(|s| frames(&s.packet));
+    let seen = |from: Role, wanted: IdFrame| {
+        let mut sent = pair.seen.iter().filter(|s| s.from == from).flat_map(|s| frames(&s.packet));
         sent.any(|frame| matches!(frame, Frame::Identifier(id) if id == wanted))
     };
     for number in 0..2 {
-        assert!(seen(false, IdFrame::PathRetire(PathId(0), number)), "{number} is retired");
-        assert!(seen(true, IdFrame::PathNew(PathId(0), number + 2)), "{number} is replaced");
+        assert!(seen(Role::Server, IdFrame::PathRetire(PathId(0), number)), "{number} is retired");
+        assert!(seen(Role::Client, IdFrame::PathNew(PathId(0), number + 2)), "{number} is replaced");
     }
     let retired: fn(&IdFrame) -> bool = |id| matches!(id, IdFrame::PathRetire(..));
-    assert_eq!((count(&pair, false, retired), count(&pair, true, retired)), (2, 0), "the client does not know");
+    assert_eq!(
+        (count(&pair, Role::Server, retired), count(&pair, Role::Client, retired)),
+        (2, 0),
+        "the client does not know"
+    );
 }
 
 /// Frames about addresses, paths and identifiers with any content.
@@ -430,7 +429,7 @@ proptest! {
         pair.censor = Some(Box::new(|seen| (4..128).contains(&seen.packet.path.0)));
         pair.keep = true;
         pair.run(millis(300));
-        let model = pair.seen.iter().rfind(|s| s.from_client).unwrap().packet.clone();
+        let model = pair.seen.iter().rfind(|s| s.by_client()).unwrap().packet.clone();
         for (k, (far, near, frames, to_server)) in (0..).zip(packets) {
             let mut packet = model.clone();
             let Body::Quic(datagram) = &mut packet.body else { unreachable!() };

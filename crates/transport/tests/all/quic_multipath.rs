@@ -94,7 +94,7 @@ fn two_paths_carry_a_transfer_in_little_more_than_half_the_time() {
     let packets: Vec<_> = datagrams
         .map(|s| {
             let Body::Quic(datagram) = &s.packet.body else { panic!("not QUIC") };
-            (s.from_client, s.packet.len, datagram.packets.iter().next().unwrap())
+            (s.by_client(), s.packet.len, datagram.packets.iter().next().unwrap())
         })
         .collect();
     assert!(packets.iter().all(|(_, _, p)| p.space == SpaceId::Data));
@@ -124,7 +124,7 @@ fn acknowledgements_can_all_take_the_first_path() {
         add(&mut pair, 1).unwrap();
         finish(&mut pair);
         let acks = |path: u8| {
-            let of = pair.seen.iter().filter(move |s| s.from_client && s.packet.path == PathId(path));
+            let of = pair.seen.iter().filter(move |s| s.by_client() && s.packet.path == PathId(path));
             let acknowledges = |s: &&common::Seen| {
                 let Body::Quic(datagram) = &s.packet.body else { panic!("not QUIC") };
                 let mut frames = datagram.packets.iter().flat_map(|p| p.frames.iter());
@@ -285,7 +285,7 @@ fn a_packet_on_a_path_that_does_not_exist_is_counted_and_dropped() {
     let mut pair = pair();
     pair.keep = true;
     pair.run(millis(500));
-    let sent = pair.seen.iter().rfind(|s| s.from_client).unwrap().packet.clone();
+    let sent = pair.seen.iter().rfind(|s| s.by_client()).unwrap().packet.clone();
     let (invalid, bytes) = (pair.server.stats().invalid_packets, pair.server.stats().received_packets);
     pair.give_server(sent.with(|p| p.path = PathId(9)));
     let stats = pair.server.stats();
@@ -533,7 +533,7 @@ fn in_the_design_of_2017_a_path_carries_data_at_once_and_only_copies_before_its_
     let first_data = |mut pair: Pair<Connection, Connection>| {
         pair.keep = true;
         finish(&mut pair);
-        let down = pair.seen.iter().filter(|s| !s.from_client && s.packet.path == PathId(1));
+        let down = pair.seen.iter().filter(|s| !s.by_client() && s.packet.path == PathId(1));
         let data = |s: &&common::Seen| carried(&s.packet).iter().any(|f| matches!(f, Frame::Stream { .. }));
         (down.into_iter().find(data).unwrap().at, pair)
     };
@@ -557,7 +557,7 @@ fn in_the_design_of_2017_a_path_carries_data_at_once_and_only_copies_before_its_
     // Before the first acknowledgement can have come back on the second path, all that it carries goes on the first, too.
     let known = early + millis(40);
     let ranges = |path: u8, until: Time| {
-        let on = new.seen.iter().filter(move |s| !s.from_client && s.packet.path == PathId(path) && s.at < until);
+        let on = new.seen.iter().filter(move |s| !s.by_client() && s.packet.path == PathId(path) && s.at < until);
         let streams = on.flat_map(|s| carried(&s.packet)).filter_map(|frame| match frame {
             Frame::Stream { offset, len, .. } => Some((offset, offset + u64::from(len))),
             _ => None,
@@ -632,7 +632,7 @@ fn a_packet_that_abandons_its_own_path_leaves_no_acknowledgement_due() {
     pair.run(millis(300));
     add(&mut pair, 1).unwrap();
     pair.go_on(millis(600));
-    let mut packet = pair.seen.iter().rfind(|s| s.from_client && s.packet.path == PathId(1)).unwrap().packet.clone();
+    let mut packet = pair.seen.iter().rfind(|s| s.by_client() && s.packet.path == PathId(1)).unwrap().packet.clone();
     let Body::Quic(datagram) = &mut packet.body else { panic!() };
     let mut last = datagram.packets.iter().next().unwrap().clone();
     last.number += 1;

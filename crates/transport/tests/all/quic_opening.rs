@@ -64,7 +64,7 @@ fn datagram(seen: &Seen) -> &haltere_transport::quic::Datagram {
 /// Handshake packet or a token did.
 fn assert_not_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, case: &str) {
     let mut told = 0;
-    let arrivals: Vec<(Time, u64, bool)> = numbered(seen, true)
+    let arrivals: Vec<(Time, u64, bool)> = numbered(seen, Role::Client)
         .flat_map(|(n, s)| {
             let sizes = u64::from(datagram(s).size());
             let validates = datagram(s).packets.iter().any(|p| p.space == SpaceId::Handshake || p.token > 0);
@@ -72,7 +72,7 @@ fn assert_not_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, case
             (0..copies).map(move |_| (at, sizes, validates))
         })
         .collect();
-    for (_, s) in numbered(seen, false) {
+    for (_, s) in numbered(seen, Role::Server) {
         told += u64::from(datagram(s).size());
         let before = || arrivals.iter().filter(|a| a.0 <= s.at);
         if before().any(|a| a.2) {
@@ -84,8 +84,8 @@ fn assert_not_amplified(seen: &[Seen], fate: impl Fn(&Seen, usize) -> Fate, case
 }
 
 /// The packets of one direction, numbered from 1.
-fn numbered(seen: &[Seen], from_client: bool) -> impl Iterator<Item = (usize, &Seen)> {
-    seen.iter().filter(move |s| s.from_client == from_client).enumerate().map(|(i, s)| (i + 1, s))
+fn numbered(seen: &[Seen], from: Role) -> impl Iterator<Item = (usize, &Seen)> {
+    seen.iter().filter(move |s| s.from == from).enumerate().map(|(i, s)| (i + 1, s))
 }
 
 /// Runs with these fates of the n-th datagrams of each direction.
@@ -96,7 +96,7 @@ fn run(variant: Variant, events: &Misfortunes) -> Pair<Connection, Connection> {
     assert!(pair.run(Span::from_secs(300)), "still going: {case}");
     assert_eq!((pair.client_log.failed, pair.server_log.failed), (None, None), "{case}");
     pair.assert_complete();
-    assert_not_amplified(&pair.seen, |s, n| events.fate(s.from_client, n), &case);
+    assert_not_amplified(&pair.seen, |s, n| events.fate(s.from, n), &case);
     pair
 }
 
@@ -124,7 +124,7 @@ fn each_variant_takes_its_round_trips_and_says_what_it_should() {
 fn tokens_and_numbers_are_as_section_17_2_5_wants_them() {
     let pair =
         run(Variant { session: Session::EarlyData, retry: true, unknown_version: false }, &Misfortunes::default());
-    let first: Vec<_> = pair.seen.iter().filter(|s| s.from_client).flat_map(|s| datagram(s).packets.iter()).collect();
+    let first: Vec<_> = pair.seen.iter().filter(|s| s.by_client()).flat_map(|s| datagram(s).packets.iter()).collect();
     let token = |space, number| first.iter().find(|p| p.space == space && p.number == number).map(|p| p.token);
     // Initial 0 goes without, Initial 1 with the token of 51 bytes: packet numbers go on.
     assert_eq!((token(SpaceId::Initial, 0), token(SpaceId::Initial, 1)), (Some(0), Some(51)));

@@ -7,6 +7,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc::{self, Algorithm};
+use haltere_transport::path::PathStatus;
 use haltere_transport::quic::{
     Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, PathAck, QuicPacket, Session, SpaceId,
     TransportParameters,
@@ -172,7 +173,7 @@ fn frames() -> impl Strategy<Value = Frame> {
         (0u8..4, any::<u32>(), any::<bool>()).prop_map(|(path, sequence, backup)| Frame::PathStatus {
             path: PathId(path),
             sequence,
-            backup
+            status: if backup { PathStatus::Backup } else { PathStatus::Available },
         }),
         (0u8..4, numbers(), numbers()).prop_map(|(path, end, n)| {
             let ack = Ack::new(std::iter::once(end.saturating_sub(n)..end), Span::from_nanos(n));

@@ -163,8 +163,8 @@ fn finished_is_sent_again_although_1_rtt_packets_fill_the_window() {
         let Body::Quic(datagram) = &seen.packet.body else { panic!("not QUIC") };
         let carries = |f: &Frame| matches!(f, Frame::Crypto { .. });
         let finished = datagram.packets.iter().any(|p| p.space == SpaceId::Handshake && p.frames.iter().any(carries));
-        dropped += u32::from(seen.from_client && finished);
-        seen.from_client && finished && dropped <= 3
+        dropped += u32::from(seen.by_client() && finished);
+        seen.by_client() && finished && dropped <= 3
     }));
     assert!(pair.run(Span::from_secs(100)));
     pair.assert_complete();

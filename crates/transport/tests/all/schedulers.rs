@@ -37,13 +37,11 @@ prop_compose! {
         PathView {
             id: PathId(id),
             state,
-            own: false,
             window,
             ssthresh,
             in_flight: if idle { 0 } else { in_flight },
             queued: if unqueued || idle { 0 } else { queued },
             capacity,
-            overhead: 0,
             mss,
             srtt,
             min_rtt,
@@ -52,8 +50,7 @@ prop_compose! {
             pacing_rate: pacing_rate.map(Rate::from_bps),
             paced_until: Time::from_nanos(paced_until),
             in_slow_start,
-            since_loss: 0,
-            between_losses: 0,
+            ..PathView::default()
         }
     }
 }
@@ -141,6 +138,26 @@ struct Pipe {
     window: u64,
 }
 
+const MSS: u64 = 1000;
+
+impl Pipe {
+    /// A view of it with so many packets in flight.
+    fn view(&self, id: PathId, packets: u64) -> PathView {
+        PathView {
+            id,
+            window: self.window * MSS,
+            ssthresh: self.window * MSS,
+            in_flight: packets * MSS,
+            capacity: self.window * MSS,
+            mss: MSS,
+            srtt: Some(Span::from_millis(self.rtt_ms)),
+            min_rtt: Some(Span::from_millis(self.rtt_ms)),
+            rtt_variation: Span::from_millis(1),
+            ..PathView::default()
+        }
+    }
+}
+
 /// The outcome of a transfer over pipes.
 struct Outcome {
     /// How long it took.
@@ -154,7 +171,6 @@ struct Outcome {
 /// A transfer of `packets` packets over pipes of fixed windows. The peer's window is `limit` packets beyond the first that is not
 /// acknowledged. Packets are acknowledged an RTT after they were sent.
 fn transfer(scheduler: Scheduler, pipes: &[Pipe], packets: u64, limit: u64) -> Outcome {
-    const MSS: u64 = 1000;
     let mut scheduler = scheduler.build();
     let mut flying: Vec<(u64, usize, u64)> = Vec::new();
     let mut arrived = vec![false; packets as usize];
@@ -185,26 +201,8 @@ fn transfer(scheduler: Scheduler, pipes: &[Pipe], packets: u64, limit: u64) -> O
                 }
                 break;
             }
-            let view = |(id, pipe): (usize, &Pipe)| PathView {
-                id: PathId(id as u8),
-                state: PathState::Active,
-                own: false,
-                window: pipe.window * MSS,
-                ssthresh: pipe.window * MSS,
-                in_flight: flying.iter().filter(|(_, path, _)| *path == id).count() as u64 * MSS,
-                queued: 0,
-                capacity: pipe.window * MSS,
-                overhead: 0,
-                mss: MSS,
-                srtt: Some(Span::from_millis(pipe.rtt_ms)),
-                min_rtt: Some(Span::from_millis(pipe.rtt_ms)),
-                rtt_variation: Span::from_millis(1),
-                delivery_rate: None,
-                pacing_rate: None,
-                paced_until: Time::ZERO,
-                in_slow_start: false,
-                since_loss: 0,
-                between_losses: 0,
+            let view = |(id, pipe): (usize, &Pipe)| {
+                pipe.view(PathId(id as u8), flying.iter().filter(|(_, path, _)| *path == id).count() as u64)
             };
             let views: Vec<_> = pipes.iter().enumerate().map(view).collect();
             let outstanding = (packets - unsent.len() as u64).saturating_sub(edge) * MSS;

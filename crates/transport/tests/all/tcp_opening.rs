@@ -3,6 +3,7 @@
 use crate::common;
 use crate::trace;
 
+use common::misfortunes::Misfortunes;
 use common::{Exchange, Fate, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::Streams;
@@ -16,10 +17,21 @@ use trace::Bench;
 
 const DELAY: Span = Span::from_millis(25);
 
-fn pair(fast_open: bool, algorithm: Algorithm, request: u64) -> Pair<Connection, Connection> {
+/// The SYN of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Opening {
+    /// Without data.
+    Plain,
+    /// With data.
+    Fast,
+}
+
+const BOTH: [Opening; 2] = [Opening::Plain, Opening::Fast];
+
+fn pair(opening: Opening, algorithm: Algorithm, request: u64) -> Pair<Connection, Connection> {
     let end = |role| {
         let mut config = Config::new(role, algorithm, Streams::new(1, 0).named("cc"));
-        config.fast_open = fast_open;
+        config.fast_open = opening == Opening::Fast;
         Connection::new(config)
     };
     let link = LinkConfig { delay: DELAY, ..LinkConfig::default() };
@@ -30,20 +42,10 @@ fn pair(fast_open: bool, algorithm: Algorithm, request: u64) -> Pair<Connection,
 }
 
 /// Runs with these fates of the n-th segments of each direction.
-fn run(
-    fast_open: bool,
-    algorithm: Algorithm,
-    request: u64,
-    events: Vec<(bool, usize, Fate)>,
-) -> Pair<Connection, Connection> {
-    let mut pair = pair(fast_open, algorithm, request);
-    let case = format!("{fast_open} {algorithm:?} {events:?}");
-    let mut sent = [0, 0];
-    pair.fortune = Some(Box::new(move |seen| {
-        let n = &mut sent[usize::from(seen.from_client)];
-        *n += 1;
-        events.iter().find(|e| (e.0, e.1) == (seen.from_client, *n)).map_or(Fate::Passes, |e| e.2)
-    }));
+fn run(opening: Opening, algorithm: Algorithm, request: u64, events: &Misfortunes) -> Pair<Connection, Connection> {
+    let mut pair = pair(opening, algorithm, request);
+    let case = format!("{opening:?} {algorithm:?} {events:?}");
+    events.befall(&mut pair);
     assert!(pair.run(Span::from_secs(300)), "still going: {case}");
     assert_eq!((pair.client_log.failed, pair.server_log.failed), (None, None), "{case}");
     pair.assert_complete();
@@ -52,21 +54,22 @@ fn run(
 
 #[test]
 fn a_syn_with_the_request_saves_a_round_trip() {
-    for (fast_open, one_ways) in [(false, 3), (true, 1)] {
-        let pair = run(fast_open, cc::CUBIC, 400, Vec::new());
+    for (opening, one_ways) in [(Opening::Plain, 3), (Opening::Fast, 1)] {
+        let pair = run(opening, cc::CUBIC, 400, &Misfortunes::default());
+        let fast = opening == Opening::Fast;
         let Body::Tcp(syn) = &pair.seen[0].packet.body else { panic!("not TCP") };
-        assert_eq!((syn.kind, syn.len), (Kind::Syn, if fast_open { 400 } else { 0 }));
-        assert_eq!(pair.seen[0].packet.len, if fast_open { 472 } else { 60 });
+        assert_eq!((syn.kind, syn.len), (Kind::Syn, if fast { 400 } else { 0 }));
+        assert_eq!(pair.seen[0].packet.len, if fast { 472 } else { 60 });
         // The server's application has the request then, and could answer.
-        assert_eq!(pair.server_log.connected_at, Some(Time::ZERO + DELAY * one_ways), "{fast_open}");
+        assert_eq!(pair.server_log.connected_at, Some(Time::ZERO + DELAY * one_ways), "{opening:?}");
         assert_eq!(pair.client.stats().retransmitted_packets + pair.server.stats().retransmitted_packets, 0);
     }
 }
 
 #[test]
 fn what_does_not_fit_into_the_syn_follows_the_syn_ack() {
-    let pair = run(true, cc::CUBIC, 5000, Vec::new());
-    let data = pair.seen.iter().filter(|s| s.from_client).filter_map(|s| match &s.packet.body {
+    let pair = run(Opening::Fast, cc::CUBIC, 5000, &Misfortunes::default());
+    let data = pair.seen.iter().filter(|s| s.by_client()).filter_map(|s| match &s.packet.body {
         Body::Tcp(s) if s.len > 0 => Some((s.seq, s.len)),
         _ => None,
     });
@@ -111,19 +114,18 @@ fn a_server_answers_before_the_handshake_is_over_and_repeats_only_its_syn_ack() 
 
 #[test]
 fn every_segment_of_the_handshake_may_be_lost_doubled_or_late() {
-    let fates = [Fate::Lost, Fate::Twice, Fate::Late(Span::from_millis(30)), Fate::Late(Span::from_secs(2))];
-    for (fast_open, fate) in [false, true].into_iter().flat_map(|f| fates.map(move |fate| (f, fate))) {
-        for (from_client, n) in [true, false].into_iter().flat_map(|d| (1..=10).map(move |n| (d, n))) {
-            run(fast_open, cc::CUBIC, 400, vec![(from_client, n, fate)]);
-            run(fast_open, cc::BBR, 3000, vec![(from_client, n, fate)]);
+    for opening in BOTH {
+        for event in Misfortunes::single() {
+            run(opening, cc::CUBIC, 400, &event);
+            run(opening, cc::BBR, 3000, &event);
         }
     }
 }
 
 #[test]
 fn a_dead_path_is_given_up_with_the_right_reason() {
-    for (fast_open, passed) in [false, true].into_iter().flat_map(|f| (0..5).map(move |n| (f, n))) {
-        let mut pair = pair(fast_open, cc::CUBIC, 400);
+    for (opening, passed) in BOTH.into_iter().flat_map(|o| (0..5).map(move |n| (o, n))) {
+        let mut pair = pair(opening, cc::CUBIC, 400);
         let mut sent = 0;
         pair.fortune = Some(Box::new(move |_| {
             sent += 1;
@@ -132,17 +134,13 @@ fn a_dead_path_is_given_up_with_the_right_reason() {
         pair.run(Span::from_secs(10_000));
         let logs = [&pair.client_log, &pair.server_log];
         let failed: Vec<_> = logs.iter().filter_map(|l| l.failed).collect();
-        assert!(!failed.is_empty(), "nobody gave up: {fast_open} after {passed}");
+        assert!(!failed.is_empty(), "nobody gave up: {opening:?} after {passed}");
         for (log, connected) in logs.iter().zip([pair.client.stats().connected_at, pair.server.stats().connected_at]) {
             let expected = [CloseReason::HandshakeTimeout, CloseReason::RetransmissionTimeout];
             let Some(why) = log.failed else { continue };
-            assert_eq!(why, expected[usize::from(connected.is_some())], "{fast_open} after {passed}");
+            assert_eq!(why, expected[usize::from(connected.is_some())], "{opening:?} after {passed}");
         }
     }
-}
-
-fn fates() -> impl Strategy<Value = Fate> {
-    prop_oneof![Just(Fate::Lost), Just(Fate::Twice), (1u64..3000).prop_map(|ms| Fate::Late(Span::from_millis(ms)))]
 }
 
 proptest! {
@@ -150,9 +148,9 @@ proptest! {
 
     #[test]
     fn several_impairments_at_once_are_survived(
-        fast_open in any::<bool>(), request in 1u64..5000, bbr in any::<bool>(),
-        events in prop::collection::vec((any::<bool>(), 1usize..12, fates()), 1..6),
+        opening in prop::sample::select(&BOTH), request in 1u64..5000, bbr in any::<bool>(),
+        events in Misfortunes::several(),
     ) {
-        run(fast_open, if bbr { cc::BBR } else { cc::CUBIC }, request, events);
+        run(opening, if bbr { cc::BBR } else { cc::CUBIC }, request, &events);
     }
 }

@@ -2,6 +2,7 @@
 //! secret. The data begins at position 1.
 
 use haltere_transport::mptcp::{Opening, Segment};
+use haltere_transport::path::PathStatus;
 use haltere_transport::tcp::segment::Kind;
 
 const KIND: u8 = 30;
@@ -26,6 +27,7 @@ pub(super) fn options(segment: &Segment) -> Vec<u8> {
         list.extend(std::iter::repeat_n(0, blank));
         list.extend(std::iter::repeat_n(NOP, len.next_multiple_of(4) - len));
     };
+    let backup = |status| u8::from(status == PathStatus::Backup);
     match (o.opening, tcp.kind) {
         (None, _) | (_, Kind::Reset) => {}
         (Some(Opening::Capable), Kind::Syn) => add(0, VERSION, &[H], 0),
@@ -37,9 +39,9 @@ pub(super) fn options(segment: &Segment) -> Vec<u8> {
             rest[17..].copy_from_slice(&(tcp.len as u16).to_be_bytes());
             add(0, VERSION, &rest, 0);
         }
-        (Some(Opening::Join { backup }), Kind::Syn) => add(1, backup.into(), &[segment.subflow.0], 8),
-        (Some(Opening::Join { backup }), Kind::SynAck) => add(1, backup.into(), &[segment.subflow.0], 12),
-        (Some(Opening::Join { .. }), Kind::Data) => add(1, 0, &[0], 20),
+        (Some(Opening::Join(status)), Kind::Syn) => add(1, backup(status), &[segment.subflow.0], 8),
+        (Some(Opening::Join(status)), Kind::SynAck) => add(1, backup(status), &[segment.subflow.0], 12),
+        (Some(Opening::Join(_)), Kind::Data) => add(1, 0, &[0], 20),
     }
     let mapping = o.mapping.filter(|_| o.opening != Some(Opening::Capable));
     if o.data_ack.is_some() || mapping.is_some() || o.data_fin.is_some() {
@@ -72,8 +74,8 @@ pub(super) fn options(segment: &Segment) -> Vec<u8> {
     if let Some(path) = o.remove {
         add(4, 0, &[path.0], 0);
     }
-    if let Some(backup) = o.priority {
-        add(5, backup.into(), &[], 0);
+    if let Some(status) = o.priority {
+        add(5, backup(status), &[], 0);
     }
     list
 }

@@ -3,6 +3,7 @@
 use super::schema::{Datagrams, Frame, Header, Packet, ParametersSet, Raw, TcpHeader};
 use haltere_net::Span;
 use haltere_net::incident::PacketName;
+use haltere_transport::path::PathStatus;
 use haltere_transport::quic::{self, Datagram, EcnCounts, Form, IdFrame, QuicPacket, SpaceId, TransportParameters};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
@@ -125,8 +126,8 @@ fn frame(frame: &quic::Frame) -> Frame {
         quic::Frame::PathResponse(_) => Frame::Unknown { raw_frame_type: 0x1b },
         quic::Frame::PathAck(_) => Frame::Unknown { raw_frame_type: 0x3e },
         quic::Frame::PathAbandon(_) => Frame::Unknown { raw_frame_type: 0x3e75 },
-        quic::Frame::PathStatus { backup, .. } => {
-            Frame::Unknown { raw_frame_type: if backup { 0x3e76 } else { 0x3e77 } }
+        quic::Frame::PathStatus { status, .. } => {
+            Frame::Unknown { raw_frame_type: if status == PathStatus::Backup { 0x3e76 } else { 0x3e77 } }
         }
         quic::Frame::Identifier(frame) => Frame::Unknown { raw_frame_type: identifier_type(frame) },
         quic::Frame::AddAddress | quic::Frame::Paths { .. } => Frame::Unknown { raw_frame_type: NO_TYPE },

@@ -46,18 +46,19 @@ impl Bbr {
             self.round_start = true;
             self.conserving = false;
         }
-        self.look_for_policer(ack.lost > 0, sample.app_limited);
+        self.look_for_policer(Some(ack));
         // An application-limited sample describes the application, not the path, unless it exceeds the estimate.
         if !sample.app_limited || bandwidth >= self.max_bandwidth() {
             self.max_bandwidth.update(BANDWIDTH_ROUNDS, self.rounds, bandwidth.0);
         }
     }
 
-    pub(super) fn look_for_policer(&mut self, losses: bool, app_limited: bool) {
+    /// Looks for a policer after an ACK, or after a timeout (`None`).
+    pub(super) fn look_for_policer(&mut self, ack: Option<&Ack>) {
         let finding = self.long_term.observe(&Observation {
             totals: self.totals(),
-            losses,
-            app_limited,
+            losses: ack.is_none_or(|ack| ack.lost > 0),
+            app_limited: ack.is_some_and(|ack| ack.rate.app_limited),
             round_start: self.round_start,
             probing_bandwidth: self.mode == Mode::ProbeBandwidth,
             mss: self.mss,

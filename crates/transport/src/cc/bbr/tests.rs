@@ -6,7 +6,7 @@ use super::bandwidth::UNIT;
 use super::model::{CYCLE, DRAIN_GAIN};
 use super::*;
 use crate::recovery::RateSample;
-use crate::cc::bench::{Bench, MSS, Path, config};
+use crate::cc::bench::{Bench, MSS, Path, ack, config};
 use haltere_net::Span;
 use haltere_net::rng::Streams;
 
@@ -31,27 +31,10 @@ impl Hand {
         let now = Time::from_nanos(1_000_000_000);
         cc.on_established(&Established { now, rtt: Some(RTT) });
         let rate = RateSample { delivered: 0, interval: RTT, prior_delivered: 0, lost: 0, in_flight: 0, app_limited: false };
-        let ack = Ack {
-            now,
-            delivered: 0,
-            lost: 0,
-            rtt: Some(RTT),
-            srtt: Some(RTT),
-            min_rtt: Some(RTT),
-            in_flight: 0,
-            prior_in_flight: 0,
-            window_limited: true,
-            may_grow: true,
-            phase: Phase::Open,
-            acked_to: 0,
-            sent_to: 0,
-            rate,
-            total_delivered: 0,
-            total_lost: 0,
-            next_departure: now,
-            delayed: false,
-            stamps: None,
-        };
+        let ack = ack(|ack| {
+            (ack.now, ack.delivered, ack.in_flight, ack.prior_in_flight) = (now, 0, 0, 0);
+            (ack.rtt, ack.srtt, ack.min_rtt, ack.rate) = (Some(RTT), Some(RTT), Some(RTT), rate);
+        });
         Hand { cc, now, ack }
     }
 

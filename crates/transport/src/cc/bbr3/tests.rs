@@ -71,8 +71,8 @@ impl Hand {
         self.cc.on_congestion(&Congestion { now, trigger, new_episode: true, in_flight: 100 * MSS, lost: MSS });
     }
 
-    fn limited(limited: bool) -> impl Fn(&mut Ack) {
-        move |ack| ack.rate.app_limited = limited
+    fn limited(ack: &mut Ack) {
+        ack.rate.app_limited = true;
     }
 
     /// Fills the pipe at 100 segments a round.
@@ -207,7 +207,7 @@ fn probing_ends_by_loss_though_data_is_short() {
     for limited in [true, false] {
         let mut hand = Hand::new();
         hand.up();
-        hand.round(100, Hand::limited(limited));
+        hand.round(100, |ack| ack.rate.app_limited = limited);
         hand.ack.rate.app_limited = limited;
         hand.lose(3, 100, 1);
         assert_eq!(hand.cc.state, State::Down);
@@ -224,13 +224,13 @@ fn probing_ends_by_loss_though_data_is_short() {
 fn without_data_or_loss_no_probe_ends() {
     let mut hand = Hand::new();
     for _ in 0..50 {
-        hand.round(20, Hand::limited(true));
+        hand.round(20, Hand::limited);
         assert_eq!(hand.cc.state, State::Startup);
     }
     let mut hand = Hand::new();
     hand.up();
     for _ in 0..50 {
-        hand.round(20, Hand::limited(true));
+        hand.round(20, Hand::limited);
         assert_eq!(hand.cc.state, State::Up);
     }
 }
@@ -313,7 +313,7 @@ fn an_idle_time_takes_the_place_of_probe_rtt() {
     hand.cc.on_sent(&sent);
     assert!(hand.cc.idle_restart);
     assert_eq!(hand.cc.pacing_rate().map(Rate::as_bps), Some((hand.cc.bw as f64 * 0.99) as u64));
-    hand.round(10, Hand::limited(true));
+    hand.round(10, Hand::limited);
     assert!(hand.cc.state.probes_bandwidth() && !hand.cc.idle_restart);
 }
 
@@ -397,9 +397,9 @@ fn slow_samples_for_want_of_data_leave_the_bandwidth() {
     let mut hand = Hand::new();
     hand.refill();
     let before = hand.cc.max_bw();
-    hand.round(5, Hand::limited(true));
+    hand.round(5, Hand::limited);
     assert_eq!((hand.cc.max_bw(), hand.cc.state), (before, State::Up));
-    hand.round(5, Hand::limited(true));
+    hand.round(5, Hand::limited);
     assert_eq!((hand.cc.max_bw(), hand.cc.state), (before, State::Up));
 }
 

@@ -184,7 +184,8 @@ impl Connection {
     pub(super) fn move_if_wanted(&mut self, cx: &mut Cx<'_>) {
         if let Some(way) = self.migration.as_mut().and_then(|moving| moving.wanted.take()) {
             // A migration that is wanted was checked when it was asked for, and cannot be refused any more.
-            let _ = self.begin_migration(way, cx);
+            let begun = self.begin_migration(way, cx);
+            debug_assert!(begun.is_ok(), "{begun:?}");
         }
     }
 

@@ -26,7 +26,7 @@ impl Connection {
         if self.migration.as_ref().is_some_and(|moving| moving.is_over()) {
             self.migration = None;
         }
-        self.transmit_settled(cx)
+        self.transmit_on_any(cx)
     }
 
     /// PATH_RESPONSE and PATH_CHALLENGE frames to a pair of addresses, as far as the anti-amplification limit allows. Such a packet
@@ -79,7 +79,8 @@ impl Connection {
         path.next_data = space.next_number;
         path.marking.on_sent(id);
         let counted = path.validation.sent;
-        self.after_sending(i, size, true);
+        self.after_sending(i, size);
+        self.after_eliciting();
         if !in_use {
             self.paths[i].validation.sent = counted;
         }

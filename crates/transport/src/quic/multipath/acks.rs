@@ -3,7 +3,7 @@
 use crate::path::PathState;
 use crate::quic::config::PathAcks;
 use crate::quic::connection::Connection;
-use crate::quic::draft::Draft;
+use crate::quic::draft::{Draft, Traits};
 use crate::quic::path::Path;
 use haltere_net::Time;
 
@@ -51,10 +51,10 @@ impl Connection {
 
     /// The packet is made that carries the acknowledgements of all paths.
     #[cold]
-    pub(in crate::quic) fn on_gathered_acks_sent(&mut self, i: usize, eliciting: bool) {
+    pub(in crate::quic) fn on_gathered_acks_sent(&mut self, i: usize, packet: Traits) {
         let others: Vec<usize> = self.gathered(i).filter(|k| *k != i).collect();
         for k in others {
-            self.spaces.data[k].received.on_ack_sent(eliciting);
+            self.spaces.data[k].received.on_ack_sent(packet);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::quic::few::Few;
 use crate::quic::frame::Frame;
 use crate::quic::path::{Clearance, Path};
 use crate::quic::space::Space;
+use crate::quic::transmit::Turn;
 use crate::scheduler::{Demand, Pick};
 use haltere_net::{Cx, Packet, Time};
 
@@ -27,7 +28,7 @@ impl Connection {
             }
         }
         if self.handshake_pending()
-            && let Some(packet) = self.transmit_one(0, true, cx)
+            && let Some(packet) = self.transmit_apart(0, Turn::Picked, cx)
         {
             return Some(packet);
         }
@@ -40,7 +41,7 @@ impl Connection {
         let pending = self.data_pending();
         let picked = if pending { self.pick(cx.now) } else { None };
         if let Some(i) = picked
-            && let Some(packet) = self.transmit_one(i, true, cx)
+            && let Some(packet) = self.transmit_apart(i, Turn::Picked, cx)
         {
             self.tell_scheduler(i, u64::from(packet.len), cx.now);
             self.copy_to_others(i);
@@ -52,7 +53,7 @@ impl Connection {
             if Some(i) != picked
                 && self.paths[i].state != PathState::Abandoned
                 && (pending || !self.rests(i, cx.now))
-                && let Some(packet) = self.transmit_one(i, false, cx)
+                && let Some(packet) = self.transmit_apart(i, Turn::Passed, cx)
             {
                 return Some(packet);
             }
@@ -60,7 +61,7 @@ impl Connection {
         None
     }
 
-    /// Whether [`Connection::transmit_one`] would find nothing to send on the path at place `i`, and nothing to note, where no data
+    /// Whether [`Connection::transmit_apart`] would find nothing to send on the path at place `i`, and nothing to note, where no data
     /// is waiting: mostly a receiver's path. A datagram in flight leaves room for another one ([`Path::window`]).
     #[inline(always)]
     fn rests(&self, i: usize, now: Time) -> bool {
@@ -86,7 +87,7 @@ impl Connection {
                 Clearance::Paced(until) => until,
                 Clearance::Free | Clearance::Window => now,
             };
-            path.view_paced(false, paced_until)
+            path.view_paced(paced_until)
         }));
         if !multi.views.iter().any(|view| view.state.usable()) {
             for view in multi.views.iter_mut().filter(|view| view.state == PathState::Suspect) {

@@ -17,6 +17,7 @@ use crate::Body;
 use crate::cc::Established;
 use crate::endpoint::{Event, Role};
 use crate::path::PathState;
+use crate::quic::Verdict;
 use crate::quic::config::Design;
 use crate::quic::connection::Connection;
 use crate::quic::draft::{Draft, LONGEST_CONTROL, Load};
@@ -136,7 +137,7 @@ impl Connection {
     ///
     /// # Errors
     /// The transport error that it is in another design.
-    pub(in crate::quic) fn on_design_frame(&self) -> Result<(), &'static str> {
+    pub(in crate::quic) fn on_design_frame(&self) -> Verdict {
         match self.config.design {
             Design::Conext2017 => Ok(()),
             Design::Draft => Err("FRAME_ENCODING_ERROR: a frame of an unknown type"),

@@ -35,6 +35,7 @@ use super::reinjection::Reinjection;
 use super::sent::Record;
 use crate::cc::{self, Algorithm, CongestionController, Established};
 use crate::path::{PathError, PathState, PathView};
+use crate::quic::Verdict;
 use crate::ranges::RangeSet;
 use crate::scheduler::PathScheduler;
 use haltere_net::{Cx, PathId, Time};
@@ -220,7 +221,7 @@ impl Connection {
         let now = self.now;
         let challenged = |p: &&mut Path| p.state == PathState::Validating && p.challenge_data() == data;
         if let Some(path) = self.paths.iter_mut().find(challenged) {
-            path.state = path.working();
+            path.state = path.status.wanted.working();
             path.validation.validated = true;
             path.challenge.due = false;
             path.cc.on_established(&Established { now, rtt: path.rtt.smoothed() });
@@ -228,7 +229,7 @@ impl Connection {
     }
 
     /// The peer gave a path up: so does this end (section 3.4 of the draft).
-    pub(super) fn on_path_abandon(&mut self, id: PathId) -> Result<(), &'static str> {
+    pub(super) fn on_path_abandon(&mut self, id: PathId) -> Verdict {
         if self.allowed() < 2 {
             return Err("FRAME_ENCODING_ERROR: a PATH_ABANDON frame on a connection with a single path");
         }
@@ -294,7 +295,7 @@ impl Connection {
     /// A path on which the peer answered can be trusted again.
     pub(super) fn trust(&mut self, i: usize) {
         if self.paths[i].state == PathState::Suspect {
-            self.paths[i].state = self.paths[i].working();
+            self.paths[i].state = self.paths[i].status.wanted.working();
         }
     }
 

@@ -1,6 +1,7 @@
 //! Paths in reserve, and what others see of a path.
 
-use crate::path::{PathError, PathState, PathView};
+use crate::path::{PathError, PathState, PathStatus, PathView};
+use crate::quic::Verdict;
 use crate::quic::connection::Connection;
 use crate::quic::frame::Frame;
 use crate::quic::path::Path;
@@ -9,7 +10,7 @@ use haltere_net::{PathId, Time};
 /// Whether a path is in reserve (section 3.3 of the draft). Both ends treat it alike: the latest word of either counts.
 #[derive(Clone, Copy, Default, Debug)]
 pub(in crate::quic) struct Status {
-    pub backup: bool,
+    pub wanted: PathStatus,
     /// Number of the next frame for this path.
     next: u32,
     /// The number above the highest of the peer's.
@@ -24,38 +25,33 @@ impl Status {
 }
 
 impl Path {
-    /// The state of a path that works.
-    pub(super) fn working(&self) -> PathState {
-        if self.status.backup { PathState::Standby } else { PathState::Active }
-    }
-
-    fn become_backup(&mut self, backup: bool) {
-        self.status.backup = backup;
+    fn want(&mut self, status: PathStatus) {
+        self.status.wanted = status;
         if self.state.usable() {
-            self.state = self.working();
+            self.state = status.working();
         }
     }
 
     /// The frame that tells the path's status.
     pub fn status_frame(&self) -> Frame {
         let sequence = self.status.next.saturating_sub(1);
-        Frame::PathStatus { path: self.id, sequence, backup: self.status.backup }
+        Frame::PathStatus { path: self.id, sequence, status: self.status.wanted }
     }
 
     /// The view that others have of the path.
-    pub fn view(&self, own: bool) -> PathView {
-        self.view_paced(own, self.next_departure())
+    pub fn view(&self) -> PathView {
+        self.view_paced(self.next_departure())
     }
 
     /// The view of the path where pacing lets the next packet go at `paced_until`.
     #[inline(always)]
-    pub(super) fn view_paced(&self, own: bool, paced_until: Time) -> PathView {
+    pub(super) fn view_paced(&self, paced_until: Time) -> PathView {
         let delivered = self.sampler.delivered();
         let window = self.window();
         PathView {
             id: self.id,
             state: self.state,
-            own,
+            own: false,
             window,
             ssthresh: self.cc.ssthresh(),
             in_flight: self.in_flight,
@@ -78,14 +74,14 @@ impl Path {
 
 impl Connection {
     /// Puts a path in reserve, or takes it back, and has the peer told.
-    pub(in crate::quic) fn set_status(&mut self, id: PathId, backup: bool) -> Result<(), PathError> {
+    pub(in crate::quic) fn change_status(&mut self, id: PathId, status: PathStatus) -> Result<(), PathError> {
         let multi = self.multi.as_mut().ok_or(PathError::SinglePath)?;
         let path = self.paths.iter_mut().find(|path| path.id == id && path.state != PathState::Abandoned);
         let path = path.ok_or(PathError::NoSuchPath)?;
-        if path.status.backup == backup {
+        if path.status.wanted == status {
             return Ok(());
         }
-        path.become_backup(backup);
+        path.want(status);
         path.status.next += 1;
         if path.state != PathState::Validating {
             multi.statuses.push_back(id);
@@ -94,18 +90,13 @@ impl Connection {
     }
 
     /// The peer says whether a path is in reserve. Frames that were overtaken say nothing (section 4.3 of the draft).
-    pub(in crate::quic) fn on_path_status(
-        &mut self,
-        id: PathId,
-        sequence: u32,
-        backup: bool,
-    ) -> Result<(), &'static str> {
+    pub(in crate::quic) fn on_path_status(&mut self, id: PathId, sequence: u32, status: PathStatus) -> Verdict {
         if self.allowed() < 2 {
             return Err("FRAME_ENCODING_ERROR: a PATH_STATUS frame on a connection with a single path");
         }
         if let Some(i) = self.place(id).filter(|&i| sequence >= self.paths[i].status.heard) {
             self.paths[i].status.heard = sequence.saturating_add(1);
-            self.paths[i].become_backup(backup);
+            self.paths[i].want(status);
         }
         Ok(())
     }

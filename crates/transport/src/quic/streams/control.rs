@@ -2,6 +2,7 @@
 
 use super::Streams;
 use crate::endpoint::Event;
+use crate::quic::Verdict;
 use crate::quic::frame::Frame;
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ impl Streams {
 
     /// # Errors
     /// The transport error if there can be no such stream.
-    pub fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Result<(), &'static str> {
+    pub fn on_max_stream_data(&mut self, id: u64, limit: u64) -> Verdict {
         self.admit(id)?;
         if let Some(stream) = self.get_mut(id) {
             stream.send_limit = stream.send_limit.max(limit);

@@ -81,6 +81,22 @@ impl Model {
             .flatten()
     }
 
+    /// The next segment is sent.
+    fn push(&mut self) {
+        self.transmissions += 1;
+        let order = self.transmissions;
+        self.segments.push(Plain { seq: self.next, order, listed: true, ..Plain::default() });
+        self.next += SIZE;
+    }
+
+    /// The segment at `seq` is sent again.
+    fn send_again(&mut self, seq: u64) -> Option<&mut Plain> {
+        self.transmissions += 1;
+        let s = self.segments.iter_mut().find(|s| s.seq == seq)?;
+        *s = Plain { ever_again: true, listed: true, order: self.transmissions, ..*s };
+        Some(s)
+    }
+
     /// Linux's `tcp_sacktag_one`.
     fn sack(&mut self, from: u64, to: u64) -> u32 {
         let mut news = 0;
@@ -114,6 +130,10 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(one, 1..80)
 }
 
+fn segment(seq: u64) -> Outgoing {
+    Outgoing { begins: true, ..Outgoing::plain(seq, SIZE as u32) }
+}
+
 struct Both {
     board: Scoreboard,
     model: Model,
@@ -121,6 +141,45 @@ struct Both {
 }
 
 impl Both {
+    fn detect(&mut self, age: u64) -> Result<(), TestCaseError> {
+        let Both { board, model, .. } = self;
+        let before = model.transmissions.saturating_sub(age);
+        let mut visited = Vec::new();
+        let mut news = 0;
+        let judge = |r: &Record| {
+            if r.order >= before {
+                return Judgement::Stop;
+            }
+            visited.push(r.seq);
+            Judgement::Lost
+        };
+        board.detect_lost(judge, |_| news += 1);
+        let expected: Vec<u64> = model.in_order();
+        prop_assert_eq!(&visited[..], &expected[..visited.len()]);
+        let mut lost = 0;
+        for s in model.segments.iter_mut().filter(|s| s.listed && s.order < before) {
+            lost += u32::from(Model::lose(s));
+            s.listed = false;
+        }
+        prop_assert_eq!(news, lost);
+        Ok(())
+    }
+
+    fn time_out(&mut self, age: u64) -> Result<(), TestCaseError> {
+        let Both { board, model, .. } = self;
+        let before = model.transmissions.saturating_sub(age);
+        let mut news = 0;
+        board.mark_all_lost(|r| r.order < before, |_| news += 1);
+        let mut lost = 0;
+        for (i, s) in model.segments.iter_mut().enumerate() {
+            if i == 0 || s.order < before {
+                lost += u32::from(Model::lose(s));
+            }
+        }
+        prop_assert_eq!(news, lost);
+        Ok(())
+    }
+
     fn run(&mut self, operation: Operation) -> Result<(), TestCaseError> {
         let tx = RateSampler::default().on_sent(Time::ZERO, 0);
         let Both { board, model, una } = self;
@@ -128,11 +187,8 @@ impl Both {
         match operation {
             Operation::Push(n) => {
                 for _ in 0..n {
-                    board.push((model.next, model.next + SIZE), false, true, Time::ZERO, tx);
-                    model.transmissions += 1;
-                    let order = model.transmissions;
-                    model.segments.push(Plain { seq: model.next, order, listed: true, ..Plain::default() });
-                    model.next += SIZE;
+                    board.push(&segment(model.next), Time::ZERO, tx);
+                    model.push();
                 }
             }
             Operation::Sack(at, n) => {
@@ -154,39 +210,8 @@ impl Both {
                 prop_assert_eq!(delivery.delivered as usize, gone.iter().filter(|s| !s.sacked).count());
                 prop_assert_eq!(delivery.retransmitted_acked, gone.iter().any(|s| s.ever_again));
             }
-            Operation::Detect(age) => {
-                let before = model.transmissions.saturating_sub(age);
-                let mut visited = Vec::new();
-                let mut news = 0;
-                let judge = |r: &Record| {
-                    if r.order >= before {
-                        return Judgement::Stop;
-                    }
-                    visited.push(r.seq);
-                    Judgement::Lost
-                };
-                board.detect_lost(judge, |_| news += 1);
-                let expected: Vec<u64> = model.in_order();
-                prop_assert_eq!(&visited[..], &expected[..visited.len()]);
-                let mut lost = 0;
-                for s in model.segments.iter_mut().filter(|s| s.listed && s.order < before) {
-                    lost += u32::from(Model::lose(s));
-                    s.listed = false;
-                }
-                prop_assert_eq!(news, lost);
-            }
-            Operation::Timeout(age) => {
-                let before = model.transmissions.saturating_sub(age);
-                let mut news = 0;
-                board.mark_all_lost(|r| r.order < before, |_| news += 1);
-                let mut lost = 0;
-                for (i, s) in model.segments.iter_mut().enumerate() {
-                    if i == 0 || s.order < before {
-                        lost += u32::from(Model::lose(s));
-                    }
-                }
-                prop_assert_eq!(news, lost);
-            }
+            Operation::Detect(age) => self.detect(age)?,
+            Operation::Timeout(age) => self.time_out(age)?,
             Operation::Unmark => {
                 board.unmark_lost();
                 model.segments.iter_mut().for_each(|s| s.lost = false);
@@ -197,27 +222,21 @@ impl Both {
                     let found = board.next_lost().map(|r| r.seq);
                     prop_assert_eq!(found, expected);
                     let Some(seq) = found else { break };
-                    board.send_again(seq, false, Time::ZERO, tx);
+                    board.send_again(seq, Time::ZERO, tx);
                     board.mark_retransmitted(seq);
-                    model.transmissions += 1;
-                    let order = model.transmissions;
-                    for s in model.segments.iter_mut().filter(|s| s.seq == seq) {
-                        *s = Plain { again: true, ever_again: true, listed: true, order, ..*s };
+                    if let Some(s) = model.send_again(seq) {
+                        s.again = true;
                     }
                 }
             }
             Operation::Probe => {
                 if let Some(seq) = board.last().map(|r| r.seq) {
-                    board.send_again(seq, false, Time::ZERO, tx);
-                    model.transmissions += 1;
-                    let order = model.transmissions;
-                    for s in model.segments.iter_mut().filter(|s| s.seq == seq) {
-                        *s = Plain { ever_again: true, listed: true, order, ..*s };
-                    }
+                    board.send_again(seq, Time::ZERO, tx);
+                    model.send_again(seq);
                 }
             }
             Operation::Refused => {
-                board.push((model.next, model.next + SIZE), false, true, Time::ZERO, tx);
+                board.push(&segment(model.next), Time::ZERO, tx);
                 model.transmissions += 1;
                 prop_assert!(board.withdraw(model.next));
                 // What was sent before is not taken back for it.
@@ -226,14 +245,10 @@ impl Both {
             Operation::RefusedRepair => {
                 if let Some(seq) = model.next_lost() {
                     prop_assert_eq!(board.next_lost().map(|r| r.seq), Some(seq));
-                    board.send_again(seq, false, Time::ZERO, tx);
+                    board.send_again(seq, Time::ZERO, tx);
                     board.mark_retransmitted(seq);
                     prop_assert!(board.withdraw_retransmission(seq) && !board.withdraw(seq));
-                    model.transmissions += 1;
-                    let order = model.transmissions;
-                    for s in model.segments.iter_mut().filter(|s| s.seq == seq) {
-                        *s = Plain { ever_again: true, listed: true, order, ..*s };
-                    }
+                    model.send_again(seq);
                     prop_assert_eq!(board.next_lost().map(|r| r.seq), Some(seq));
                 }
             }

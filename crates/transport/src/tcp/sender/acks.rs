@@ -10,6 +10,14 @@ use crate::tcp::segment::Segment;
 use crate::tcp::ticks::timestamp;
 use haltere_net::{Cx, Metric, Span, Time};
 
+/// What was known before an acknowledgement.
+struct Prior {
+    una: u64,
+    in_flight: u64,
+    /// Bytes found lost so far.
+    lost: u64,
+}
+
 impl Sender {
     /// Whether the peer may acknowledge this position: not one that was never sent, and not one older than any window
     /// it offered (RFC 5961 section 5.2).
@@ -26,26 +34,26 @@ impl Sender {
         }
         self.rack.now = now;
         self.local.retry();
-        let prior_una = self.una;
-        let advanced = s.ack > prior_una;
-        let old = s.ack < prior_una;
+        let advanced = s.ack > self.una;
+        let old = s.ack < self.una;
         let window_update = !old && s.ack + s.window != self.window_end;
         if !old && (advanced || s.ack + s.window > self.window_end || s.len > 0) {
             self.window_end = s.ack + s.window;
             self.largest_window = self.largest_window.max(s.window);
         }
         if self.board.is_empty() {
+            debug_assert!(!advanced, "there is nothing to acknowledge");
             self.take_count(s, 0);
             self.tell_echo(0, now);
             if s.sacks > 0 || self.tlp.is_some() {
-                self.take_late_duplicate(s, window_update, now);
+                let plain = s.len == 0 && !window_update;
+                self.take_late_duplicate(s, if plain { Answer::Duplicate } else { Answer::Other }, now);
             }
             return;
         }
         let prior_highest = self.board.highest_sacked(self.una);
-        let prior_in_flight = self.in_flight();
         let prior_sacked = self.board.sacked();
-        let lost_before = self.sampler.lost();
+        let prior = Prior { una: self.una, in_flight: self.in_flight(), lost: self.sampler.lost() };
         if advanced {
             self.una = s.ack;
             self.retransmits = 0;
@@ -54,18 +62,18 @@ impl Sender {
         let mut d = Delivery::default();
         let mut duplicate = None;
         if s.sacks > 0 {
-            duplicate = self.take_duplicate_sack(s, prior_una);
-            self.take_sacks(s, prior_una, duplicate.is_some(), &mut d);
+            duplicate = self.take_duplicate_sack(s, prior.una);
+            self.take_sacks(s.sack_blocks().skip(usize::from(duplicate.is_some())), prior.una, &mut d);
         }
         self.take_cumulative(&mut d);
         if !self.rules.sack {
-            let duplicate = !(old || advanced || s.len > 0 || window_update);
-            self.count_duplicates(duplicate, &mut d, now);
+            let plain = !(old || advanced || s.len > 0 || window_update);
+            self.count_duplicates(if plain { Answer::Duplicate } else { Answer::Other }, &mut d, now);
         }
         if d.sacked > 0 || d.acked > 0 {
             self.check_reordering(&d, prior_highest);
         }
-        let (rtt, delayed) = self.take_rtt(s, &d, prior_una, prior_sacked, cx);
+        let (rtt, delayed) = self.take_rtt(s, &d, prior.una, prior_sacked, cx);
         let mut set_timer = d.acked > 0;
         if d.acked == 0 {
             // A SACK of something sent after the head shows that the path works.
@@ -79,7 +87,8 @@ impl Sender {
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
         let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
-            self.take_probe_ack(s.ack, duplicate, plain && d.sacked == 0, now);
+            let answer = if plain && d.sacked == 0 { Answer::Duplicate } else { Answer::Other };
+            self.take_probe_ack(s.ack, duplicate, answer, now);
         }
         let answer = match (advanced, plain && duplicate.is_none()) {
             (true, _) => Answer::Advance,
@@ -95,21 +104,19 @@ impl Sender {
         if set_timer {
             self.set_xmit_timer(now);
         }
-        let now = timestamp(now);
-        let stamps = (s.timestamp != 0).then_some(Stamps { now, value: s.timestamp, echo: s.echo });
-        self.control(&d, advanced, rtt, delayed, stamps, prior_in_flight, lost_before, cx);
+        self.control(s, &d, &prior, (rtt, delayed), cx);
         if self.board.is_empty() && self.unsent() == 0 {
             self.board.release();
         }
     }
 
     /// An acknowledgement with nothing in flight. It may still report that a repair or a probe was unnecessary.
-    fn take_late_duplicate(&mut self, s: &Segment, window_update: bool, now: Time) {
+    fn take_late_duplicate(&mut self, s: &Segment, answer: Answer, now: Time) {
         let duplicate = self.take_duplicate_sack(s, self.una);
         if duplicate.is_some() {
             self.fast_retransmit_alert(s, &Delivery::default(), Answer::Other, now);
         }
-        self.take_probe_ack(s.ack, duplicate, s.len == 0 && !window_update, now);
+        self.take_probe_ack(s.ack, duplicate, answer, now);
     }
 
     /// Whether the peer echoes marks by a flag.
@@ -141,13 +148,13 @@ impl Sender {
         });
     }
 
-    fn take_sacks(&mut self, s: &Segment, prior_una: u64, skip_first: bool, d: &mut Delivery) {
+    fn take_sacks(&mut self, blocks: impl Iterator<Item = (u64, u64)>, prior_una: u64, d: &mut Delivery) {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let mss = self.mss;
         let min_rtt = self.rtt.min();
         let Sender { board, rack, sampler, .. } = self;
         let now = rack.now;
-        for (start, end) in s.sack_blocks().skip(usize::from(skip_first)) {
+        for (start, end) in blocks {
             if end <= prior_una || end > self.nxt {
                 continue;
             }
@@ -217,24 +224,21 @@ impl Sender {
     }
 
     /// Passes the ACK to congestion control, or to PRR during a reduction.
-    #[allow(clippy::too_many_arguments)]
     fn control(
         &mut self,
+        s: &Segment,
         d: &Delivery,
-        advanced: bool,
-        rtt: Option<Span>,
-        delayed: bool,
-        stamps: Option<Stamps>,
-        prior_in_flight: u64,
-        lost_before: u64,
+        prior: &Prior,
+        (rtt, delayed): (Option<Span>, bool),
         cx: &mut Cx<'_>,
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
-        let lost = self.sampler.lost().saturating_sub(lost_before);
+        let lost = self.sampler.lost().saturating_sub(prior.lost);
+        let stamps = Stamps { now: timestamp(cx.now), value: s.timestamp, echo: s.echo };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
-            prr.on_ack(PrrAck { delivered, in_flight, safe: advanced && lost == 0, mss: self.mss });
+            prr.on_ack(PrrAck { delivered, in_flight, safe: self.una > prior.una && lost == 0, mss: self.mss });
         }
         let progress = if self.episode.reordering > self.rules.loss_threshold { d.delivered > 0 } else { d.acked > 0 };
         let ack = cc::Ack {
@@ -245,7 +249,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
             in_flight,
-            prior_in_flight,
+            prior_in_flight: prior.in_flight,
             window_limited: self.window_limited(),
             may_grow: self.prr.is_none() && progress && !self.is_held(),
             phase: self.phase,
@@ -256,7 +260,7 @@ impl Sender {
             total_lost: self.sampler.lost(),
             next_departure: self.pacer.next(),
             delayed,
-            stamps,
+            stamps: (s.timestamp != 0).then_some(stamps),
         };
         self.tell_controller(&ack);
         match self.cc.asks() {

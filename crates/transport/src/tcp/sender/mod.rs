@@ -66,12 +66,14 @@ pub(super) struct Outgoing {
     pub cwr: bool,
     /// Whether it is sent with PSH.
     pub push: bool,
+    /// Whether it begins a super-segment.
+    pub begins: bool,
 }
 
 impl Outgoing {
     /// A segment without data, or with retransmitted data.
     pub(super) fn plain(seq: u64, len: u32) -> Outgoing {
-        Outgoing { seq, len, fin: false, fresh: false, cwr: false, push: false }
+        Outgoing { seq, len, fin: false, fresh: false, cwr: false, push: false, begins: false }
     }
 }
 
@@ -198,7 +200,7 @@ impl Sender {
             losses: (0, 0),
             path: config.path,
             reported: Reported::default(),
-            stats: Stats::new(config.rtts),
+            stats: Stats { rtts: config.rtts.then(Default::default), ..Stats::default() },
         }
     }
 
@@ -460,23 +462,21 @@ impl Sender {
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
         self.tell_sent(now, idle);
         let seq = self.nxt;
-        let end = seq + data + u64::from(fin);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
-        self.board.push((seq, end), fin, self.together.begins(), now, tx);
         let push = self.together.ends_several() || (data > 0 && seq + data == self.written && !self.more);
-        if push {
-            self.board.mark_pushed();
-        }
-        self.nxt = end;
-        self.cuts.pass(end);
+        let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
+        let begins = self.together.begins();
+        let out = Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push, begins };
+        self.board.push(&out, now, tx);
+        self.nxt = seq + data + u64::from(fin);
+        self.cuts.pass(self.nxt);
         self.sent_new = true;
         self.stats.sent_packets += 1;
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
-        Some(Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push })
+        Some(out)
     }
 
     fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
@@ -496,7 +496,11 @@ impl Sender {
         self.tell_sent(now, None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
-        let push = self.board.send_again(seq, self.together.ends_several(), now, tx);
+        let mut push = self.board.send_again(seq, now, tx);
+        if self.together.ends_several() {
+            self.board.mark_pushed();
+            push = true;
+        }
         self.stats.sent_packets += 1;
         self.stats.retransmitted_packets += 1;
         Outgoing { fin, push, ..Outgoing::plain(seq, (end - seq - u64::from(fin)) as u32) }
@@ -554,7 +558,7 @@ impl Sender {
             if matches!(self.timer, None | Some((Timer::Probe, _))) {
                 self.rearm_rto(now);
             }
-            self.schedule_probe(now, false);
+            self.schedule_probe(now, self.head_sent(now));
         }
     }
 

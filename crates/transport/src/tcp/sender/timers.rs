@@ -60,13 +60,13 @@ impl Sender {
 
     /// Arms the probe timer if the state requires it, otherwise the retransmission timer.
     pub(in crate::tcp) fn set_xmit_timer(&mut self, now: Time) {
-        if !self.schedule_probe(now, true) {
+        if !self.schedule_probe(now, now) {
             self.rearm_rto(now);
         }
     }
 
-    /// RFC 8985 section 7.2.
-    pub(super) fn schedule_probe(&mut self, now: Time, advancing: bool) -> bool {
+    /// RFC 8985 section 7.2. The probe is not sent later than the retransmission timeout, which counts from `since`.
+    pub(super) fn schedule_probe(&mut self, now: Time, since: Time) -> bool {
         if !self.rules.tlp || self.board.is_empty() || !matches!(self.phase, Phase::Open | Phase::Reducing) {
             return false;
         }
@@ -76,7 +76,7 @@ impl Sender {
             Some(srtt) => srtt * 2 + self.ticks.slack(),
             None => Span::from_secs(1),
         };
-        let rto = if advancing { self.rtt.rto() } else { self.rto_left(now) };
+        let rto = (since + self.rtt.rto()).since(now);
         if !rto.is_zero() {
             span = span.min(rto);
         }
@@ -86,8 +86,12 @@ impl Sender {
 
     /// The time until the retransmission timeout of the head.
     fn rto_left(&self, now: Time) -> Span {
-        let sent = self.board.head().map_or(now, |h| h.sent);
-        (sent + self.rtt.rto()).since(now)
+        (self.head_sent(now) + self.rtt.rto()).since(now)
+    }
+
+    /// When the head was sent; `now` if nothing is in flight.
+    pub(super) fn head_sent(&self, now: Time) -> Time {
+        self.board.head().map_or(now, |h| h.sent)
     }
 
     pub(in crate::tcp) fn rearm_rto(&mut self, now: Time) {

@@ -12,7 +12,7 @@ use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
 use haltere_transport::path::AddressChange;
-use haltere_transport::{Body, CloseReason, Endpoint, Event, StreamId};
+use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, StreamId};
 
 /// The acts of an application, and what it received.
 #[derive(Clone, Debug, Default)]
@@ -55,8 +55,14 @@ pub struct Exchange {
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Time,
-    pub from_client: bool,
+    pub from: Role,
     pub packet: Packet<Body>,
+}
+
+impl Seen {
+    pub fn by_client(&self) -> bool {
+        self.from == Role::Client
+    }
 }
 
 /// Keeps the last value of each metric and how often it was reported, and which metrics of which path there were.
@@ -117,7 +123,7 @@ pub struct Nat {
 const FIRST_REBOUND: u8 = 128;
 
 /// Sees packets that are delivered, and whether they come from the client.
-pub type Watcher = Box<dyn FnMut(bool, &Packet<Body>)>;
+pub type Watcher = Box<dyn FnMut(Role, &Packet<Body>)>;
 
 /// The world of two endpoints.
 pub struct Pair<C, S> {
@@ -140,7 +146,7 @@ pub struct Pair<C, S> {
     pub watcher: Option<Watcher>,
     nat: Nat,
     /// Late packets: when they are sent on, and their sender.
-    late: Vec<(Time, bool, Packet<Body>)>,
+    late: Vec<(Time, Role, Packet<Body>)>,
     /// Calls of `on_wake`.
     pub wakes: u64,
     /// Whether the client closes once every answer has arrived.
@@ -223,7 +229,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             return;
         }
         if let Some(watcher) = &mut self.watcher {
-            watcher(false, &packet);
+            watcher(Role::Server, &packet);
         }
         if rebound {
             packet.path = PathId(0);
@@ -239,7 +245,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             self.nat.told = packet.path.0;
         }
         if let Some(watcher) = &mut self.watcher {
-            watcher(true, &packet);
+            watcher(Role::Client, &packet);
         }
         self.with_server(|server, cx| {
             if news {
@@ -305,8 +311,8 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
         let now = self.now;
         let mut cx = Cx::new(now, CLIENT);
         while let Some(at) = self.late.iter().position(|l| l.0 <= now) {
-            let (_, from_client, packet) = self.late.remove(at);
-            self.offer(from_client, packet);
+            let (_, from, packet) = self.late.remove(at);
+            self.offer(from, packet);
         }
         while let Some((_, packet)) = self.down.poll(now, &mut cx) {
             self.reach_client(packet);
@@ -360,7 +366,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             let Some(packet) = self.client.poll_transmit(&mut cx) else { break };
             sent += 1;
             assert!(sent < 100_000, "the client sends without end");
-            self.send(true, packet);
+            self.send(Role::Client, packet);
         }
     }
 
@@ -375,13 +381,13 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             let Some(packet) = packet else { break };
             sent += 1;
             assert!(sent < 100_000, "the server sends without end");
-            self.send(false, packet);
+            self.send(Role::Server, packet);
         }
     }
 
-    fn send(&mut self, from_client: bool, packet: Packet<Body>) {
+    fn send(&mut self, from: Role, packet: Packet<Body>) {
         if self.keep || self.censor.is_some() || self.fortune.is_some() {
-            let seen = Seen { at: self.now, from_client, packet: packet.clone() };
+            let seen = Seen { at: self.now, from, packet: packet.clone() };
             let dropped = self.censor.as_mut().is_some_and(|censor| censor(&seen));
             let fate = self.fortune.as_mut().map_or(Fate::Passes, |fortune| fortune(&seen));
             if self.keep {
@@ -391,15 +397,15 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 _ if dropped => return,
                 Fate::Passes => {}
                 Fate::Lost => return,
-                Fate::Twice => self.offer(from_client, packet.clone()),
-                Fate::Late(by) => return self.late.push((self.now + by, from_client, packet)),
+                Fate::Twice => self.offer(from, packet.clone()),
+                Fate::Late(by) => return self.late.push((self.now + by, from, packet)),
             }
         }
-        self.offer(from_client, packet);
+        self.offer(from, packet);
     }
 
-    fn offer(&mut self, from_client: bool, mut packet: Packet<Body>) {
-        if from_client && packet.path.0 == 0 {
+    fn offer(&mut self, from: Role, mut packet: Packet<Body>) {
+        if from == Role::Client && packet.path.0 == 0 {
             packet.path = PathId(self.nat.now);
         }
         let mut cx = Cx::new(self.now, ComponentId(2));
@@ -409,7 +415,10 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
             Some(k) => self.more[k].each_mut(),
         };
         let [up, down] = links;
-        if from_client { up.offer(packet, &mut cx) } else { down.offer(packet, &mut cx) }
+        match from {
+            Role::Client => up.offer(packet, &mut cx),
+            Role::Server => down.offer(packet, &mut cx),
+        }
     }
 
     fn open_more(&mut self) {

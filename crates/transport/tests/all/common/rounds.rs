@@ -194,15 +194,15 @@ impl Rounds {
     }
 
     /// Reports congestion.
-    pub fn congestion(&mut self, trigger: Trigger, new_episode: bool) {
+    pub fn congestion(&mut self, trigger: Trigger) {
         let in_flight = (self.sent_to - self.acked_to).saturating_sub(self.mss);
         self.lost += self.mss;
-        self.cc.on_congestion(&Congestion { now: self.now, trigger, new_episode, in_flight, lost: self.mss });
+        self.cc.on_congestion(&Congestion { now: self.now, trigger, new_episode: true, in_flight, lost: self.mss });
     }
 
     /// A loss is found, and repaired within one RTT.
     pub fn lose(&mut self) {
-        self.congestion(Trigger::Loss, true);
+        self.congestion(Trigger::Loss);
         self.phase = Phase::Recovery;
         self.round();
         self.recover();

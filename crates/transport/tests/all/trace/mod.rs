@@ -161,7 +161,7 @@ impl Bench {
         if self.last_timestamp == 0 {
             (segment.timestamp, segment.echo) = (0, 0);
         }
-        let packet = Packet::new(segment.wire_len(self.last_timestamp != 0), Body::Tcp(segment));
+        let packet = Packet::new(segment.wire_len(), Body::Tcp(segment));
         let mut cx = Cx::with_probe(self.now, ME, Some(&mut self.seen));
         self.connection.on_packet(packet, &mut cx);
         self.pump();
