@@ -16,7 +16,7 @@ const LONGEST_ACK_FREQUENCY: u32 = 2 + 4 * 8;
 /// The longest flow-control frame: type and two variable-length integers.
 pub(super) const LONGEST_CONTROL: u32 = 17;
 
-/// What recovery asks of a packet.
+/// What is asked of a packet that is sent.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Traits {
     /// Whether it is to be acknowledged.
@@ -24,6 +24,8 @@ pub(super) struct Traits {
     /// Whether it carries an ACK frame.
     pub acks: bool,
     pub padded: bool,
+    /// Whether it carries data again.
+    pub again: bool,
 }
 
 /// A packet's frames while it is made.
@@ -33,8 +35,6 @@ pub(super) struct Draft {
     pub records: Few<Record>,
     pub payload: u32,
     pub traits: Traits,
-    /// Whether it carries data again.
-    pub again: bool,
 }
 
 impl Draft {
@@ -178,7 +178,7 @@ impl Connection {
             let len = chunk.len.min(left - header);
             let last = send.on_sent(chunk, len);
             let (offset, len) = (chunk.offset, len as u32);
-            draft.again |= chunk.again;
+            draft.traits.again |= chunk.again;
             draft.records.push(Record::Crypto { offset, len, last });
             let parameters = (last && id == carrier).then(|| Box::new(parameters));
             draft.push(Frame::Crypto { offset, len, last, parameters });
@@ -242,7 +242,7 @@ impl Connection {
             && let Some(frame) = self.streams.next_frame(room - draft.payload)
         {
             let StreamFrame { id, offset, len, fin, again, .. } = frame;
-            draft.again |= again;
+            draft.traits.again |= again;
             if let Some(multi) = self.multi.as_mut().filter(|_| again) {
                 multi.reinjection.on_sent_again(self.paths[i].id, id, offset, len.into());
             }

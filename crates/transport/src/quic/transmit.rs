@@ -43,7 +43,7 @@ impl Connection {
         }
     }
 
-    /// The next packet of a connection whose addresses do not change.
+    /// The next packet on any path of a connection whose addresses do not change.
     #[inline]
     pub(super) fn transmit_on_any(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         if self.paths.len() > 1 { self.transmit_multi(cx) } else { self.transmit_apart(0, Turn::Picked, cx) }
@@ -218,7 +218,7 @@ impl Connection {
             self.on_gathered_acks_sent(i, traits);
         }
         self.paths[i].on_sent((id, &mut self.spaces.data[i]), now, size, draft.records, traits);
-        self.stats.retransmitted_packets += u64::from(draft.again);
+        self.stats.retransmitted_packets += u64::from(traits.again);
         if cx.probing() {
             self.tell_carried(i, &draft.frames, cx);
         }
@@ -313,7 +313,7 @@ impl Connection {
             self.paths[i].on_sent((id, space), now, size, draft.records, traits);
             used += size;
             eliciting |= traits.eliciting;
-            again |= draft.again;
+            again |= traits.again;
             handshake |= id == SpaceId::Handshake;
             let (number_len, frames) = (number_len as u8, draft.frames);
             datagram.packets.push(QuicPacket { space: id, form, token, number_len, size, number, frames });

@@ -1,6 +1,6 @@
 //! Pacing: the earliest time of the next departure.
 
-use haltere_net::{Rate, Span, Time};
+use haltere_net::{Rate, Time};
 
 /// Spreads packets in time at a given rate. A sender that was late is credited with the lost time, up to half of the
 /// length of a burst, as in Linux's internal pacing.
@@ -55,16 +55,12 @@ impl Pacer {
     pub fn blocked(&self, now: Time) -> Option<Time> {
         (self.next > now).then_some(self.next)
     }
-
-    /// The largest credit for a burst of `bytes`; a bound for tests.
-    pub fn largest_credit(bytes: u64, rate: Rate) -> Span {
-        rate.time_for(bytes) / 2
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haltere_net::Span;
 
     #[test]
     fn departures_keep_the_rate() {
@@ -100,6 +96,5 @@ mod tests {
         assert_eq!(pacer.next(), Time::from_nanos(2_000_000));
         pacer.on_sent(Time::from_nanos(10_000_000), 1000, rate);
         assert_eq!(pacer.next(), Time::from_nanos(10_500_000));
-        assert_eq!(Pacer::largest_credit(1000, rate), Span::from_micros(500));
     }
 }
