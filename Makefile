@@ -178,7 +178,7 @@ gallery: build
 wheel: $(VENV)/run.stamp $(CHARTS) | need-tools
 	@$(STEP) 'install requirements/wheel.txt' $(BIN)/pip install --quiet --require-hashes -r requirements/wheel.txt
 	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
-		maturin build --release --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
+		maturin build --profile wheel --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
 	@ls dist/*.whl
 
 # As a release is made: nothing compiled before is used, and the wheel is tried in an environment that has nothing else.

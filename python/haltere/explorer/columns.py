@@ -104,10 +104,10 @@ def _metrics(
     sources = {"": ("run", results.runs), "flow: ": ("flow", results.flows), "probe: ": ("probe", results.latency)}
     skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
     skipped |= numbers_of(results.manifest).keys()
-    for prefix, (of, table) in sources.items():
+    for prefix, (of, rows) in sources.items():
         about = columns.of(of)
-        names = [name for name, kind in table.schema.items() if kind.is_numeric() and name not in skipped]
-        means = table.group_by("run_id").agg(pl.col(names).mean()) if names else table.select("run_id").unique()
+        names = [name for name, kind in rows.schema.items() if kind.is_numeric() and name not in skipped]
+        means = rows.group_by("run_id").agg(pl.col(names).mean()) if names else rows.select("run_id").unique()
         joined = keys.join(means, on="run_id", how="left", maintain_order="left")
         for name in names:
             if joined[name].null_count() < joined.height:

@@ -1,10 +1,8 @@
 //! The integration tests of the crate, in one program: each program links everything anew.
 
-#[path = "common/raw.rs"]
-mod raw;
-#[path = "../../../../tests/rust/skips.rs"]
-mod skips;
 mod bridges;
+#[path = "common/client.rs"]
+mod client;
 mod common;
 mod conformance_broker;
 mod conformance_client;
@@ -15,3 +13,7 @@ mod conformance_table;
 mod exchange;
 mod hostile;
 mod mosquitto;
+#[path = "common/raw.rs"]
+mod raw;
+#[path = "../../../../tests/rust/skips.rs"]
+mod skips;

@@ -1,7 +1,5 @@
 //! The integration tests of the crate, in one program: each program links everything anew.
 
-#[path = "../../../../tests/rust/skips.rs"]
-mod skips;
 mod after_hops;
 mod arts;
 mod common;
@@ -11,6 +9,8 @@ mod multipath;
 mod samples;
 mod scamper;
 mod shortest;
+#[path = "../../../../tests/rust/skips.rs"]
+mod skips;
 mod store;
 mod text;
 mod unpack;

@@ -1,6 +1,5 @@
 //! Multipath measurements: what scamper itself wrote of a known topology, damaged and whole, in warts and JSON.
 
-
 use haltere_paths::count::Progress;
 use haltere_paths::store::{Lake, Options, ingest, sources};
 use haltere_paths::{Damage, FlowLink, Multipath, ReadTraces, Step, Trace, json, warts};

@@ -1,7 +1,5 @@
 //! The integration tests of the crate, in one program: each program links everything anew.
 
-#[path = "../../../../tests/rust/skips.rs"]
-mod skips;
 mod acks;
 mod bridges;
 mod cells;
@@ -28,6 +26,8 @@ mod probes;
 mod qlog;
 mod scenarios;
 mod shadows;
+#[path = "../../../../tests/rust/skips.rs"]
+mod skips;
 mod snapshot;
 mod stacks;
 mod tandems;
