@@ -20,7 +20,7 @@ fn run(stack: Stack, congestion: Congestion, cipher: Cipher, seed: u64) -> (u64,
     let (mut shape, mut content) = (DefaultHasher::new(), DefaultHasher::new());
     for seen in &pair.seen {
         let Body::Udp(bytes) = &seen.packet.body else { panic!("not a datagram of a stack") };
-        (seen.at, seen.from_client, bytes.len(), seen.packet.ecn as u8).hash(&mut shape);
+        (seen.at, seen.by_client(), bytes.len(), seen.packet.ecn as u8).hash(&mut shape);
         bytes.hash(&mut content);
     }
     (shape.finish(), content.finish())

@@ -25,14 +25,14 @@ fn losing(stack: Stack, cipher: Cipher, up: &[u64], down: &[u64]) -> Both {
     let (mut heard, mut told, mut validated) = (0u64, 0u64, false);
     pair.censor = Some(Box::new(move |seen| {
         let Body::Udp(bytes) = &seen.packet.body else { panic!("not a datagram") };
-        let direction = usize::from(!seen.from_client);
+        let direction = usize::from(!seen.by_client());
         sent[direction] += 1;
         let dropped = lost[direction].contains(&sent[direction]);
-        if seen.from_client && !dropped {
+        if seen.by_client() && !dropped {
             heard += bytes.len() as u64;
             // Not an Initial packet (RFC 9000 section 17.2): a Handshake packet validates the address (section 8.1).
             validated |= bytes[0] & 0xb0 != 0x80 || sent[0] > 1;
-        } else if !seen.from_client && !validated {
+        } else if !seen.by_client() && !validated {
             told += bytes.len() as u64;
             // Both stacks send a whole datagram while anything is left of the limit (quinn-rs/quinn#1082).
             assert!(told < 3 * heard + 1472, "{stack:?}: {told} sent for {heard} received");
@@ -57,7 +57,7 @@ fn the_request_leaves_after_one_round_trip() {
                 assert!(connected > DELAY * 2 && connected <= DELAY * 4, "{connected}");
             }
             let first = &pair.seen[0].packet;
-            assert!(pair.seen[0].from_client && first.len >= 1228, "{first:?}");
+            assert!(pair.seen[0].by_client() && first.len >= 1228, "{first:?}");
         }
     }
 }

@@ -102,7 +102,7 @@ fn a_path_carries_data_only_once_it_is_validated() {
     let mut pair = pair(OWN, Cipher::Null);
     finish(&mut pair);
     let on_second = |from_client: bool| {
-        pair.seen.iter().filter(move |s| s.from_client == from_client && s.packet.path == PathId(1))
+        pair.seen.iter().filter(move |s| s.by_client() == from_client && s.packet.path == PathId(1))
     };
     let (asked, answered) = (on_second(true).next().unwrap().at, on_second(false).next().unwrap().at);
     assert_eq!(asked, Time::ZERO + millis(100), "the client opens the path at once");
@@ -122,7 +122,7 @@ fn times_and_lengths_are_the_same_under_both_ciphers_and_in_every_run() {
     let trace = |cipher| {
         let mut pair = pair(OWN, cipher);
         finish(&mut pair);
-        let sent = pair.seen.iter().map(|s| (s.at, s.from_client, s.packet.path, s.packet.len));
+        let sent = pair.seen.iter().map(|s| (s.at, s.by_client(), s.packet.path, s.packet.len));
         sent.collect::<Vec<_>>()
     };
     let first = trace(Cipher::Null);

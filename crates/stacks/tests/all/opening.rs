@@ -90,7 +90,7 @@ impl Variant {
 
 /// The datagrams of one direction, numbered from 1.
 fn numbered(seen: &[Seen], from: Role) -> impl Iterator<Item = (usize, &Seen)> {
-    seen.iter().filter(move |s| s.from_client == (from == Role::Client)).enumerate().map(|(i, s)| (i + 1, s))
+    seen.iter().filter(move |s| s.from == from).enumerate().map(|(i, s)| (i + 1, s))
 }
 
 /// Asserts RFC 9000 section 8.1 of each datagram of the server's, but for one whole datagram: both stacks send it while
@@ -132,7 +132,7 @@ fn run(variant: Variant, events: &Misfortunes) -> Both {
     assert!(failed.into_iter().flatten().all(too_late), "{failed:?}: {case}");
     pair.assert_exchanged();
     if !variant.is_known() {
-        assert_hardly_amplified(&pair.seen, |s, n| events.fate(s.from_client, n), variant, &case);
+        assert_hardly_amplified(&pair.seen, |s, n| events.fate(s.from, n), variant, &case);
     }
     pair
 }
@@ -171,7 +171,7 @@ fn times_and_lengths_are_the_same_under_both_ciphers_and_in_every_run() {
         run(variant, &Misfortunes::default())
             .seen
             .iter()
-            .map(|s| (s.at, s.from_client, bytes(s).len()))
+            .map(|s| (s.at, s.by_client(), bytes(s).len()))
             .collect::<Vec<_>>()
     };
     let content =

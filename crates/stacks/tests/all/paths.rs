@@ -94,7 +94,7 @@ fn a_connection_follows_its_client_to_a_new_address() {
             // The first packet from the new address is at the server one delay after it was sent; a little later comes one.
             let known = CHANGE + DELAY * 4;
             let of = |late: bool, path| {
-                let sent = pair.seen.iter().filter(|s| !s.from_client && (s.at > known) == late);
+                let sent = pair.seen.iter().filter(|s| !s.by_client() && (s.at > known) == late);
                 sent.filter(|s| s.packet.path == PathId(path)).count()
             };
             assert!(of(false, 0) > 100 && of(true, 1) > 500, "{stack:?}: {} {}", of(false, 0), of(true, 1));

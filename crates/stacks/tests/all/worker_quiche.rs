@@ -68,7 +68,7 @@ fn hashes(own: &'static str, seed: u64) -> (u64, u64) {
     let (mut shape, mut content) = (DefaultHasher::new(), DefaultHasher::new());
     for seen in &pair.seen {
         let Body::Udp(bytes) = &seen.packet.body else { panic!("not a datagram of a stack") };
-        (seen.at, seen.from_client, bytes.len(), seen.packet.ecn as u8).hash(&mut shape);
+        (seen.at, seen.by_client(), bytes.len(), seen.packet.ecn as u8).hash(&mut shape);
         bytes.hash(&mut content);
     }
     (shape.finish(), content.finish())
@@ -93,14 +93,14 @@ fn losing(up: &[u64], down: &[u64]) -> Both {
     let (mut heard, mut told, mut validated) = (0u64, 0u64, false);
     pair.censor = Some(Box::new(move |seen| {
         let Body::Udp(bytes) = &seen.packet.body else { panic!("not a datagram") };
-        let direction = usize::from(!seen.from_client);
+        let direction = usize::from(!seen.by_client());
         sent[direction] += 1;
         let dropped = lost[direction].contains(&sent[direction]);
-        if seen.from_client && !dropped {
+        if seen.by_client() && !dropped {
             heard += bytes.len() as u64;
             // Not an Initial packet (RFC 9000 section 17.2): a Handshake packet validates the address (section 8.1).
             validated |= bytes[0] & 0xb0 != 0x80 || sent[0] > 1;
-        } else if !seen.from_client && !validated {
+        } else if !seen.by_client() && !validated {
             told += bytes.len() as u64;
             assert!(told <= 3 * heard, "{told} sent for {heard} received");
         }

@@ -102,7 +102,7 @@ fn hashes(own: &'static str, scheduler: &'static str, seed: u64) -> (u64, u64) {
     let (mut shape, mut content) = (DefaultHasher::new(), DefaultHasher::new());
     for seen in &pair.seen {
         let Body::Udp(bytes) = &seen.packet.body else { panic!("not a datagram of a stack") };
-        (seen.at, seen.from_client, seen.packet.path, bytes.len()).hash(&mut shape);
+        (seen.at, seen.by_client(), seen.packet.path, bytes.len()).hash(&mut shape);
         bytes.hash(&mut content);
     }
     (shape.finish(), content.finish())
