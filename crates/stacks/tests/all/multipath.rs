@@ -101,8 +101,10 @@ fn coupled_algorithms_see_the_other_path() {
 fn a_path_carries_data_only_once_it_is_validated() {
     let mut pair = pair(OWN, Cipher::Null);
     finish(&mut pair);
-    let on_second = |from: Role| pair.seen.iter().filter(move |s| s.from == from && s.packet.path == PathId(1));
-    let (asked, answered) = (on_second(Role::Client).next().unwrap().at, on_second(Role::Server).next().unwrap().at);
+    let on_second = |from_client: bool| {
+        pair.seen.iter().filter(move |s| s.by_client() == from_client && s.packet.path == PathId(1))
+    };
+    let (asked, answered) = (on_second(true).next().unwrap().at, on_second(false).next().unwrap().at);
     assert_eq!(asked, Time::ZERO + millis(100), "the client opens the path at once");
     // Nothing goes down the second path before the client's challenge has come up, and no more than three times as much as
     // has come before the client has answered the server's own challenge (RFC 9000 section 8.1), a round trip later.
@@ -110,8 +112,8 @@ fn a_path_carries_data_only_once_it_is_validated() {
     let validated = answered + millis(60);
     let sum =
         |packets: &mut dyn Iterator<Item = &ends::common::Seen>| packets.map(|s| u64::from(s.packet.len)).sum::<u64>();
-    let down = sum(&mut on_second(Role::Server).filter(|s| s.at < validated));
-    let up = sum(&mut on_second(Role::Client).filter(|s| s.at + millis(30) < validated));
+    let down = sum(&mut on_second(false).filter(|s| s.at < validated));
+    let up = sum(&mut on_second(true).filter(|s| s.at + millis(30) < validated));
     assert!(down > 0 && down <= 3 * up, "{down} bytes down, {up} up");
 }
 
