@@ -83,7 +83,7 @@ impl<T> Ring<T> {
         }
         let place = self.place(self.len);
         debug_assert!(self.slots[place].is_none());
-        self.slots[place].get_or_insert(item);
+        self.slots[place] = Some(item);
         self.len += 1;
     }
 

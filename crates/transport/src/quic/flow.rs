@@ -94,7 +94,7 @@ impl ReceiveWindow {
     }
 
     /// Bytes up to `offset` arrived, in order or not; returns whether the peer should be told a new limit.
-    #[inline]
+    #[inline(always)]
     pub fn on_received(&mut self, offset: u64, now: Time, rtt: Option<Span>) -> bool {
         let Some(rtt) = rtt else { return false };
         // The common case: nothing changes.

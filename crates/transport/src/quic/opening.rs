@@ -182,6 +182,8 @@ impl Connection {
     }
 
     /// The answer to such a datagram.
+    #[cold]
+    #[inline(never)]
     pub(super) fn transmit_answer(&mut self) -> Option<Packet<Body>> {
         let form = self.opening.answer.take()?;
         let token = if form == Form::Retry { RETRY_TOKEN } else { 0 };

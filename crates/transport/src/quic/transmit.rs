@@ -247,6 +247,8 @@ impl Connection {
     }
 
     /// A datagram of a packet for each space that has something to send.
+    #[cold]
+    #[inline(never)]
     fn build_handshake(&mut self, i: usize, load: Load<'_>, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         let eliciting = !matches!(load, Load::Acks);
@@ -345,6 +347,8 @@ impl Connection {
     }
 
     /// RFC 9000 section 14.4: PING and PADDING, filling a datagram of the size that is tried.
+    #[cold]
+    #[inline(never)]
     fn transmit_mtu_probe(&mut self, i: usize, size: u32, cx: &mut Cx<'_>) -> Packet<Body> {
         let space = &mut self.spaces.data[i];
         let (number, len) = (space.next_number, number_len(space.next_number, space.largest_acked));
@@ -365,6 +369,8 @@ impl Connection {
     }
 
     /// CONNECTION_CLOSE in packets of which the peer can surely read one (RFC 9000 section 10.2.3).
+    #[cold]
+    #[inline(never)]
     fn transmit_close(&mut self, now: Time) -> Option<Packet<Body>> {
         self.close_pending = false;
         let main = self.main_path();

@@ -120,6 +120,50 @@ impl Connection {
         if all { self.capable() } else { Ecn::NotEct }
     }
 
+    /// A SYN or its answer. It is compiled apart, so that packets of data do not save what it needs.
+    #[cold]
+    #[inline(never)]
+    fn make_handshake_packet(&mut self, cx: &mut Cx<'_>) -> Packet<Body> {
+        let now = cx.now;
+        self.handshake.pending = false;
+        self.handshake.first_sent.get_or_insert(now);
+        let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
+        self.handshake.tries += 1;
+        self.handshake.timer = self.ticks.deadline(now, span);
+        let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
+        let window_scale = self.rx.window_scale();
+        let mss = u16::try_from(self.config.mtu.saturating_sub(self.config.base_header)).unwrap_or(u16::MAX);
+        cx.tell(Incident::Options { mss, window_scale, timestamps: self.config.timestamps });
+        let mut segment = self.segment(kind, now);
+        self.put_syn_data(&mut segment, now);
+        self.rx.acknowledge(&mut segment);
+        // The window of a SYN is not scaled (RFC 7323 section 2.2).
+        segment.window = segment.window.min(65_535);
+        // A retransmitted SYN does not ask for ECN, which may be why the first was lost (section 6.1.1.1).
+        if kind == Kind::Syn {
+            let asks = self.config.ecn.filter(|_| self.handshake.tries == 1);
+            (segment.cwr, segment.ece) = (asks.is_some(), asks.is_some());
+            segment.ae = asks == Some(EchoRule::Accurate);
+        } else {
+            match (self.tx.ecn, self.handshake.reflect) {
+                (Some(EchoRule::Accurate), Some(syn)) => segment.set_ace(accurate::reflected(syn)),
+                (agreed, _) => segment.set_ace(u8::from(agreed.is_some())),
+            }
+        }
+        let ecn = if self.tx.ecn == Some(EchoRule::Accurate) { Ecn::NotEct } else { self.codepoint() };
+        self.packet(segment, ecn)
+    }
+
+    /// An acknowledgement of less than has arrived.
+    #[cold]
+    #[inline(never)]
+    fn make_early_acknowledgement(&mut self, now: Time) -> Packet<Body> {
+        let mut early = self.segment(Kind::Data, now);
+        self.rx.acknowledge_early(&mut early);
+        let ecn = self.codepoint();
+        self.packet(early, ecn)
+    }
+
     fn data_packet(&mut self, out: Outgoing, now: Time, spares: &mut Spares) -> Packet<Body> {
         let Outgoing { seq, len, fin, fresh, cwr, push, .. } = out;
         let bare = Segment { seq, len, fin, cwr, push, ..self.segment(Kind::Data, now) };
@@ -205,6 +249,17 @@ impl Connection {
             self.establish(s.window, cx.now);
         }
         match (self.state, s.kind) {
+            (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
+            _ => self.take_handshake_segment(s, ecn, cx.now),
+        }
+        true
+    }
+
+    /// A segment that opens or ends the connection: apart, so that data and acknowledgements do not save what it needs.
+    #[cold]
+    #[inline(never)]
+    fn take_handshake_segment(&mut self, s: &Segment, ecn: Ecn, now: Time) {
+        match (self.state, s.kind) {
             (State::Failed, _) => {}
             (_, Kind::Reset) => self.fail(CloseReason::ProtocolViolation("the peer reset the connection")),
             (State::Idle, Kind::Syn) if self.config.role == Role::Server => {
@@ -220,7 +275,7 @@ impl Connection {
                     self.handshake.reflect = Some(ecn);
                 }
                 if self.config.fast_open && s.len > 0 {
-                    self.take_syn_data(s, cx.now);
+                    self.take_syn_data(s, now);
                 }
             }
             (State::SynReceived, Kind::Syn) => self.handshake.pending = true,
@@ -234,14 +289,12 @@ impl Connection {
                     self.handshake.reflect = Some(ecn).filter(|_| accurate);
                 }
                 self.settle_syn_data(s.ack);
-                self.establish(s.window, cx.now);
+                self.establish(s.window, now);
                 self.handshake.ack = true;
             }
             (State::Established, Kind::SynAck) => self.rx.acknowledge_now(),
-            (State::Established | State::Closed, Kind::Data) => self.on_established(s, ecn, cx),
             _ => {}
         }
-        true
     }
 
     #[inline(always)]
@@ -286,16 +339,14 @@ impl Connection {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn set_persist(&mut self, now: Time) {
         let idle = self.state == State::Established && self.tx.has_nothing_in_flight();
-        if idle && (self.tx.is_blocked_by_peer() || self.tx.is_refused_and_idle()) {
-            if self.persist == Time::NEVER {
-                let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
-                self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
-            }
-        } else {
+        if !idle || !(self.tx.is_blocked_by_peer() || self.tx.is_refused_and_idle()) {
             self.persist = Time::NEVER;
+        } else if self.persist == Time::NEVER {
+            let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
+            self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
         }
     }
 }
@@ -367,42 +418,13 @@ impl Endpoint for Connection {
     fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let now = cx.now;
         if self.handshake.pending {
-            self.handshake.pending = false;
-            self.handshake.first_sent.get_or_insert(now);
-            let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
-            self.handshake.tries += 1;
-            self.handshake.timer = self.ticks.deadline(now, span);
-            let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
-            let window_scale = self.rx.window_scale();
-            let mss = u16::try_from(self.config.mtu.saturating_sub(self.config.base_header)).unwrap_or(u16::MAX);
-            cx.tell(Incident::Options { mss, window_scale, timestamps: self.config.timestamps });
-            let mut segment = self.segment(kind, now);
-            self.put_syn_data(&mut segment, now);
-            self.rx.acknowledge(&mut segment);
-            // The window of a SYN is not scaled (RFC 7323 section 2.2).
-            segment.window = segment.window.min(65_535);
-            // A retransmitted SYN does not ask for ECN, which may be why the first was lost (section 6.1.1.1).
-            if kind == Kind::Syn {
-                let asks = self.config.ecn.filter(|_| self.handshake.tries == 1);
-                (segment.cwr, segment.ece) = (asks.is_some(), asks.is_some());
-                segment.ae = asks == Some(EchoRule::Accurate);
-            } else {
-                match (self.tx.ecn, self.handshake.reflect) {
-                    (Some(EchoRule::Accurate), Some(syn)) => segment.set_ace(accurate::reflected(syn)),
-                    (agreed, _) => segment.set_ace(u8::from(agreed.is_some())),
-                }
-            }
-            let ecn = if self.tx.ecn == Some(EchoRule::Accurate) { Ecn::NotEct } else { self.codepoint() };
-            return Some(self.packet(segment, ecn));
+            return Some(self.make_handshake_packet(cx));
         }
         if !matches!(self.state, State::Established | State::Closed) && !self.handshake.early {
             return None;
         }
         if self.rx.owes_early() {
-            let mut early = self.segment(Kind::Data, now);
-            self.rx.acknowledge_early(&mut early);
-            let ecn = self.codepoint();
-            return Some(self.packet(early, ecn));
+            return Some(self.make_early_acknowledgement(now));
         }
         if std::mem::take(&mut self.handshake.ack) {
             let mut ack = self.bare_ack(now, spares);

@@ -390,6 +390,7 @@ impl Receiver {
     }
 
     /// When an acknowledgement must go out.
+    #[inline]
     pub(super) fn due(&self) -> Due {
         if self.flush.is_some() {
             return Due::Now;

@@ -16,6 +16,7 @@ use haltere_net::{Cx, Packet, Time};
 
 impl Connection {
     /// The next packet of a connection that has several paths.
+    #[inline(never)]
     pub(in crate::quic) fn transmit_multi(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let multi = self.multi.as_mut()?;
         multi.wait_until = Time::NEVER;
