@@ -119,11 +119,11 @@ $(VENV)/bin/python: | need-tools
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo 'Python cannot make virtual environments: install its venv module (Debian: python3-venv)' >&2; exit 1; }
 
 $(VENV)/run.stamp: requirements/run.txt | $(VENV)/bin/python
-	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/run.txt
+	@$(STEP) 'install $<' $(BIN)/pip install --quiet --no-compile --require-hashes -r requirements/run.txt
 	@touch $@
 
 $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
-	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/test.txt
+	@$(STEP) 'install $<' $(BIN)/pip install --quiet --no-compile --require-hashes -r requirements/test.txt
 	@touch $@
 
 $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/run.stamp
