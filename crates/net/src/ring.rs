@@ -6,7 +6,7 @@ use std::iter;
 /// taken without a look at the length. A packet passes one at each link, so that this is cheaper than `VecDeque`.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
-    /// Those that hold nothing are `None`.
+    /// A slot that holds nothing is `None`.
     slots: Vec<Option<T>>,
     head: usize,
     len: usize,

@@ -78,7 +78,7 @@ pub trait Shape: Debug + Send + Sync {
     /// When its packets leave. What is random is drawn from `stream`.
     fn pattern(&self, stream: &Stream) -> Box<dyn Pattern>;
 
-    /// What programs on real hosts are told of it.
+    /// The load as programs on real hosts are told of it.
     fn told(&self) -> Told {
         Told::default()
     }

@@ -221,7 +221,7 @@ impl SendBuffer {
 pub(super) struct RecvBuffer {
     /// The offset up to which everything has arrived.
     in_order: u64,
-    /// What has arrived behind a gap.
+    /// Ranges that have arrived behind a gap.
     ahead: RangeSet,
     highest: u64,
     read: u64,

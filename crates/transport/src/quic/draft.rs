@@ -16,7 +16,7 @@ const LONGEST_ACK_FREQUENCY: u32 = 2 + 4 * 8;
 /// The longest flow-control frame: type and two variable-length integers.
 pub(super) const LONGEST_CONTROL: u32 = 17;
 
-/// What is asked of a packet that is sent.
+/// Properties of a packet that is sent.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Traits {
     /// Whether it is to be acknowledged.

@@ -21,7 +21,7 @@ pub(super) struct Fates {
     pub lost: Vec<Record>,
 }
 
-/// What a connection keeps of the packets of all its paths.
+/// The records that a connection keeps of the packets of all its paths.
 pub(super) struct Books<'a> {
     pub fates: &'a mut Fates,
     pub stats: &'a mut Stats,

@@ -215,7 +215,7 @@ impl SentPackets {
         !self.lost.is_empty()
     }
 
-    /// Those of the ranges, highest first, in which something may be outstanding.
+    /// The ranges, highest first, in which something may be outstanding.
     #[inline]
     pub fn reached<'a>(&self, ranges: &'a [Range<u64>]) -> &'a [Range<u64>] {
         &ranges[..ranges.partition_point(|range| range.end > self.base)]

@@ -24,7 +24,7 @@ pub(super) enum Turn {
     Passed,
 }
 
-/// What goes next on a path.
+/// The next thing that goes on a path.
 enum Choice {
     Packet(Load<'static>),
     MtuProbe(u32),
@@ -58,7 +58,7 @@ impl Connection {
         self.transmit_on(i, turn, cx)
     }
 
-    /// What a path sends next, if window, pacing and the anti-amplification limit let it send.
+    /// The next thing that a path sends, if window, pacing and the anti-amplification limit let it send.
     #[inline(always)]
     fn choose(&mut self, i: usize, turn: Turn, now: Time) -> Option<Choice> {
         let due = self.ack_due(i, now);

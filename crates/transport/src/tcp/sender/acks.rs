@@ -10,7 +10,7 @@ use crate::tcp::segment::Segment;
 use crate::tcp::ticks::timestamp;
 use haltere_net::{Cx, Metric, Span, Time};
 
-/// What was known before an acknowledgement.
+/// The state before an acknowledgement.
 struct Prior {
     una: u64,
     in_flight: u64,
