@@ -25,6 +25,13 @@ def test_a_single_word_is_not_a_list_of_contenders() -> None:
         haltere.compare([1])  # type: ignore[list-item]
 
 
+def test_arguments_that_compare_does_not_have_are_told_by_its_own_name() -> None:
+    with pytest.raises(TypeError, match=r"^compare: too many positional arguments: contenders are one list"):
+        haltere.compare("tcp/cubic", "tcp/bbr")  # type: ignore[call-arg, arg-type]
+    with pytest.raises(TypeError, match=r"^compare: got an unexpected keyword argument 'delay'$"):
+        haltere.compare(["tcp/cubic"], delay="10ms")  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("call", [haltere.run, haltere.trace])
 def test_a_dict_is_not_a_scenario(call: Any) -> None:
     with pytest.raises(haltere.InputError, match=r"is a dict, not a scenario(.|\n)*haltere.Scenario\("):

@@ -169,6 +169,11 @@ def _by_keywords(
 
     def decorate(function: Callable[[Sequence[str], Comparison], R]) -> Callable[Concatenate[Sequence[str], P], R]:
         def called(contenders: Sequence[str], *args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                inspect.signature(called).bind(contenders, *args, **kwargs)
+            except TypeError as error:
+                hint = ": contenders are one list, and all else has a name" if args else ""
+                raise TypeError(f"{function.__name__}: {error}{hint}") from None
             return function(contenders, make(*args, **kwargs))
 
         functools.update_wrapper(called, function)
