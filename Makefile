@@ -40,7 +40,7 @@ CORE_FEATURES := $(if $(wildcard $(WORKER)-*),--features worker)
 WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-$*' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 
-.PHONY: bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -48,6 +48,8 @@ help:
 	@echo 'make test   Rust and Python tests, lints and type checks'
 	@echo 'make build  only build: afterwards $(BIN)/haltere --help'
 	@echo 'make docs   the documentation as a site in target/site; warnings and links that lead nowhere are errors'
+	@echo 'make pages  write the numbers of all pages anew from what the studies keep, and note which are stale'
+	@echo 'make studies  run the campaigns that the shipped studies keep, at full size (an hour), and write the pages'
 	@echo 'make gallery  run the shipped studies with few replications, so that make docs shows their reports'
 	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
 	@echo 'make fresh-wheel  the same from nothing, installed from nothing and used (some ten minutes; before a release)'
@@ -170,6 +172,12 @@ test-python: $(VENV)/test.stamp build
 
 docs: $(VENV)/docs.stamp build
 	@$(STEP) 'build the site' env PYTHONPATH=tools $(BIN)/python -m pages.make target/site
+
+pages: build
+	@$(BIN)/haltere pages studies docs --canary
+
+studies: build
+	@$(BIN)/python tools/studies.py $(STUDIES) --minutes $(or $(MINUTES),60) $(addprefix --fidelity ,$(FIDELITY))
 
 gallery: build
 	@$(STEP) 'run the shipped studies' env PYTHONPATH=tools $(BIN)/python -m pages.gallery

@@ -17,7 +17,8 @@ from haltere.metrics.tables import Tables
 from haltere.rig.disciplines import DISCIPLINES
 
 STUDY = Path(__file__).parents[2] / "studies" / "agreement-queues"
-CLAIMS, ANSWER = claims.load(STUDY / "claims.py")
+LOADED = claims.load(STUDY / "claims.py")
+CLAIMS, ANSWER = LOADED.claims, LOADED.answer
 FACTORS = ("discipline", "rate", "rtt", "limit", "flows", "ecn")
 LEVELS: dict[str, list[str]] = {name: [] for name in FACTORS}
 CONFIRMED, CONTRADICTED, UNDECIDED = Outcome.CONFIRMED, Outcome.CONTRADICTED, Outcome.UNDECIDED

@@ -37,7 +37,7 @@ from haltere.results import load as load_results
 from haltere.stats import difference
 
 STUDY = ROOT / "studies" / "internet-paths"
-claims = SimpleNamespace(**{one.name: one for one in load(STUDY / "claims.py")[0]})
+claims = SimpleNamespace(**{one.name: one for one in load(STUDY / "claims.py").claims})
 
 
 def routes(

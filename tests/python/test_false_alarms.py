@@ -292,7 +292,7 @@ def routes(
 
 def graphs(generator: np.random.Generator, claim: str, cases: int, **of_second: float) -> dict[Outcome, int]:
     """How a claim of the shipped study of two periods is judged over cases that differ only as is said."""
-    judge = {one.name: one for one in load(ROOT / "studies" / "internet-paths" / "claims.py")[0]}[claim]
+    judge = {one.name: one for one in load(ROOT / "studies" / "internet-paths" / "claims.py").claims}[claim]
     tallies = period(generator, 4).tallies
     one = Period("x", tallies, [])
     unchanged = change_of(one, one, resamples=9)

@@ -24,7 +24,8 @@ from haltere.stats import Interval, mean
 from report_tables import Levels, Truth
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
-CLAIMS, ANSWER = claims.load(STUDY / "claims.py")
+LOADED = claims.load(STUDY / "claims.py")
+CLAIMS, ANSWER = LOADED.claims, LOADED.answer
 NAMES = [claim.name for claim in CLAIMS]
 
 CONFIRMED, CONTRADICTED, UNDECIDED = Outcome.CONFIRMED, Outcome.CONTRADICTED, Outcome.UNDECIDED
@@ -235,7 +236,7 @@ def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:
     path.write_text("def (:\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"claims\.py:1"):
         claims.load(path)
-    assert claims.load(tmp_path / "absent.py") == ([], None)
+    assert claims.load(tmp_path / "absent.py") == claims.Contents()
 
 
 def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
     assert len(figures.of(Bars)[0].figure(Data(tables, figures)).legend) == 2
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "@claim" in block]
     (tmp_path / "claims.py").write_text(code, encoding="utf-8")
-    (only,), _ = claims.load(tmp_path / "claims.py")
+    (only,) = claims.load(tmp_path / "claims.py").claims
     assert only.verdict(tables).evidence
 
 

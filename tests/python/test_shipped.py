@@ -19,10 +19,13 @@ def test_every_study_of_the_repository_is_shipped() -> None:
 
 
 def test_every_file_of_a_study_is_package_data() -> None:
-    """`include` of pyproject.toml takes the files directly in a study's folder that have an ending."""
+    """`include` of pyproject.toml takes the files directly in a study's folder that have an ending.
+
+    The files in `kept` are for the pages of the repository.
+    """
     for study in shipped.studies():
         for file in study.folder.rglob("*"):
-            if "__pycache__" not in file.parts:
+            if not {"__pycache__", "kept"} & set(file.relative_to(study.folder).parts):
                 assert file.is_file() and file.suffix, f"{file} would not be in the wheel"
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
 
@@ -37,9 +37,11 @@ from haltere.stats import Interval
 
 __all__ = [
     "Claim",
+    "Contents",
     "Evidence",
     "MissingDataError",
     "Outcome",
+    "Value",
     "Verdict",
     "ahead",
     "alike",
@@ -51,6 +53,7 @@ __all__ = [
     "load",
     "not_ahead",
     "remark",
+    "value",
 ]
 
 
@@ -127,6 +130,23 @@ class Answer:
     """The function that answers the study's question in a few sentences, from its results."""
 
     sentences: Callable[[Tables], list[str]]
+
+
+@dataclass(frozen=True)
+class Value(Generic[Found]):
+    """A function of a study whose numbers or table its pages show beside its claims."""
+
+    name: str
+    of: Callable[[Found], object]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of a study's `claims.py`: claims and values in the order in which they stand there, an answer."""
+
+    claims: Sequence[Claim[Any]] = ()
+    answer: Answer | None = None
+    values: Sequence[Value[Any]] = ()
 
 
 def judge(one: Claim[Found], found: Found, path: Path) -> Verdict:
@@ -224,6 +244,14 @@ def answer(sentences: Callable[[Tables], list[str]]) -> Answer:
     return Answer(sentences)
 
 
+def value(given: Callable[[Found], object]) -> Value[Found]:
+    """Mark a function that returns what the study's pages show beside its claims.
+
+    It returns a text, an `Interval`, an `Evidence`, a data frame (a table), or several of them by name, in a dict.
+    """
+    return Value(given.__name__, given)
+
+
 def all_of(*evidence: Evidence) -> Verdict:
     """A claim with several parts: contradicted if any part is, confirmed if all are, undecided otherwise.
 
@@ -303,7 +331,7 @@ def exceeds(what: str, found: Interval, threshold: float, unit: str = "") -> Evi
         below = found.high is not None and found.high < threshold
         return Outcome.CONTRADICTED if below or (found.exact and found.value == threshold) else Outcome.UNDECIDED
 
-    return _decided(what, found, _with_interval(found, unit), rule)
+    return _decided(what, found, reading_of(found, unit), rule)
 
 
 def cells(what: str, yes: int, no: int, total: int, at_least: float) -> Evidence:
@@ -337,10 +365,11 @@ def standings(comparison: Comparison) -> list[Standing]:
 
 def reading(found: Interval, metric: Metric) -> str:
     """The interval as evidence reads: `0.81 [0.78, 0.84]`, a difference with its sign."""
-    return _with_interval(found, "" if metric.comparison == "ratio" else "±")
+    return reading_of(found, "" if metric.comparison == "ratio" else "±")
 
 
-def _with_interval(found: Interval, unit: str) -> str:
+def reading_of(found: Interval, unit: str = "") -> str:
+    """An interval as evidence reads: `0.81 [0.78, 0.84]`; `±` gives a difference its sign, `%` shows a share."""
     if unit == "±":
         places = min(5, max(3, decimals(found.value, 2)))
     else:
@@ -359,14 +388,14 @@ def _with_interval(found: Interval, unit: str) -> str:
     return f"{value} [{one(found.low)}, {one(found.high)}]"
 
 
-def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
-    """The claims of a study's `claims.py`, in the order in which they stand there, and its answer if it has one.
+def load(path: Path) -> Contents:
+    """Read a study's `claims.py`.
 
     A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported, or if two
     of its functions have the same name.
     """
     if not path.exists():
-        return [], None
+        return Contents()
     spec = importlib.util.spec_from_file_location(f"haltere_claims_{path.parent.name.replace('-', '_')}", path)
     if spec is None or spec.loader is None:
         raise InputError("not a Python file", place=Place(shown(path)))
@@ -381,8 +410,11 @@ def load(path: Path) -> tuple[list[Claim[Tables]], Answer | None]:
         raise InputError(f"{type(error).__name__}: {error}", place=Place(shown(path), line)) from error
     _refuse_namesakes(path)
     found: Sequence[object] = list(vars(module).values())
-    claims = [one for one in found if isinstance(one, Claim)]
-    return claims, next((one for one in found if isinstance(one, Answer)), None)
+    return Contents(
+        [one for one in found if isinstance(one, Claim)],
+        next((one for one in found if isinstance(one, Answer)), None),
+        [one for one in found if isinstance(one, Value)],
+    )
 
 
 def _refuse_namesakes(path: Path) -> None:

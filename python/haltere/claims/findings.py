@@ -59,14 +59,14 @@ def judged(path: Path, found: Any) -> Findings:
     Raises:
         haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
     """
-    judge_list, answer = claims.load(path)
+    contents = claims.load(path)
     sentences, broken = list[str](), None
-    if answer is not None:
+    if contents.answer is not None:
         try:
-            sentences = claims.answered(answer, found, path)
+            sentences = claims.answered(contents.answer, found, path)
         except claims.BrokenCodeError as failure:
             broken = f"{failure}."
-    return Findings(sentences, [Judged(one, claims.judge(one, found, path)) for one in judge_list], broken)
+    return Findings(sentences, [Judged(one, claims.judge(one, found, path)) for one in contents.claims], broken)
 
 
 def tables_of(results: Results, study_dir: Path | None = None) -> Tables:

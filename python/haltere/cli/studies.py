@@ -103,16 +103,7 @@ def _print_found(one: Found) -> None:
 
 def report(results: Path, study: Path | None) -> None:
     """Write the report and say where it is."""
-    manifest = load(results).manifest
-    file = manifest["study_file"]  # a comparison of two lakes has none
-    folder = study or (None if file is None else Path(str(file)).parent)
-    if folder is not None and not folder.is_dir():
-        raise InputError(
-            "the study's folder is not here",
-            place=Place(shown(folder)),
-            field="--study",
-            right="the folder of the study that these results came from",
-        )
+    folder = study_folder(results, study)
     from haltere.report import written
 
     console = show.out()
@@ -124,6 +115,24 @@ def report(results: Path, study: Path | None) -> None:
     for reason in broken:
         show.note(f"claims: {reason}")
     exits.end(bool(broken), 2)
+
+
+def study_folder(results: Path, study: Path | None) -> Path | None:
+    """Return the folder of the study that some results came from; None for a comparison of two lakes without a study.
+
+    Raises:
+        InputError: if there are no results, or the study is no longer there.
+    """
+    file = load(results).manifest["study_file"]
+    folder = study or (None if file is None else Path(str(file)).parent)
+    if folder is not None and not folder.is_dir():
+        raise InputError(
+            "the study's folder is not here",
+            place=Place(shown(folder)),
+            field="--study",
+            right="the folder of the study that these results came from",
+        )
+    return folder
 
 
 STARTER = ("study.toml", "figures.toml", "claims.py")

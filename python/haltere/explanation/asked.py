@@ -77,8 +77,7 @@ def explain_all(study: Study, folder: Path, how: How) -> list[Kept]:
 
 def _check_claims(study: Study) -> None:
     """Refuse names of claims that the study does not have."""
-    claims, _ = load_claims((study.directory or Path()) / "claims.py")
-    known = [one.name for one in claims]
+    known = [one.name for one in load_claims((study.directory or Path()) / "claims.py").claims]
     for number, why in enumerate(study.file.why):
         for place, name in enumerate(why.claims):
             if name not in known:

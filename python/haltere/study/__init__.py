@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
@@ -130,7 +130,7 @@ class Study:
         )
 
     @classmethod
-    def load(cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None) -> Study:
+    def load(cls, path: str | Path, *, variant: str | None = None, fidelity: Sequence[Fidelity] | None = None) -> Self:
         """Read a study: its folder, its `study.toml`, or a plain scenario file (then a study of one treatment).
 
         Args:
@@ -153,7 +153,7 @@ class Study:
         *,
         variant: str | None = None,
         fidelity: Sequence[Fidelity] | None = None,
-    ) -> Study:
+    ) -> Self:
         """Return the study of a parsed file, or of a plain scenario; the files that it names lie in `directory`."""
         if "periods" in document.data:
             right = "haltere run and haltere report, or haltere.evolution.PathsStudy"
@@ -167,12 +167,12 @@ class Study:
         return cls(document, variant=variant, directory=directory, fidelity=fidelity)
 
     @classmethod
-    def parse(cls, text: str, *, name: str = "study.toml", variant: str | None = None) -> Study:
+    def parse(cls, text: str, *, name: str = "study.toml", variant: str | None = None) -> Self:
         """Read a study from TOML text; `name` stands for the file in errors."""
         return cls(Document.parse(name, text), variant=variant)
 
     @classmethod
-    def _of_scenario(cls, document: Document, file: Path, fidelity: Sequence[Fidelity] | None) -> Study:
+    def _of_scenario(cls, document: Document, file: Path, fidelity: Sequence[Fidelity] | None) -> Self:
         wanted = _fidelities(fidelity or ("model",))
         scenario = Scenario(document.data, source=document, folder=file.parent, fidelity=wanted[0])
         name = (

@@ -105,7 +105,7 @@ class _Searching:
         self.study, self.folder, self.plan = study, folder, plan
         self.ends = time.monotonic() + 60 * plan.minutes
         where = study.directory or Path()
-        every, _answer = load(where / "claims.py")
+        every = load(where / "claims.py").claims
         chosen = _chosen(every, plan.claims, study)
         found = tables_of(results, study.directory)
         manifest = results.manifest["experiments"]

@@ -68,6 +68,41 @@ def report(
 
 
 @app.command(rich_help_panel=STUDIES)
+def keep(
+    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.")],
+    study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
+) -> None:
+    """Keep verdicts and numbers beside the study, and write them into its pages.
+
+    They go into `kept/NAME.json` in the study's folder. Its Markdown pages have marks such as `<!-- kept: claims -->`,
+    between which the numbers are written. It says which verdicts, and which numbers beyond chance, have changed.
+
+    `haltere keep results/my-study`
+    """
+    from haltere.cli.kept import keep as command
+
+    command(results, study)
+
+
+@app.command(rich_help_panel=STUDIES)
+def pages(
+    folders: Annotated[list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="Folders of pages.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only say which pages differ from what is kept.")] = False,
+    canary: Annotated[
+        bool,
+        typer.Option("--canary", help="First run a few runs of each study, which tell whether its numbers are stale."),
+    ] = False,
+) -> None:
+    """Write the numbers of pages anew from what studies keep.
+
+    `haltere pages my-study`
+    """
+    from haltere.cli.kept import pages as command
+
+    command(folders or [Path()], check=check, canary=canary)
+
+
+@app.command(rich_help_panel=STUDIES)
 def new(name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.")]) -> None:
     """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
 

@@ -1,0 +1,70 @@
+"""`haltere keep`: what a campaign found, beside its study; and `haltere pages`: pages written from what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from haltere import kept
+from haltere.cli import exits, show
+from haltere.cli.studies import study_folder
+from haltere.documents import shown
+from haltere.errors import InputError
+from haltere.kept.changes import Change
+
+
+def keep(results: Path, study: Path | None) -> None:
+    """Keep what a campaign found, and say what changed."""
+    folder = study_folder(results, study)
+    if folder is None:
+        raise InputError(
+            "is of no study", field="results", given=shown(results), right="what `haltere run STUDY` wrote"
+        )
+    with show.out().status("judging the claims, and running a few runs for the canary"):
+        done = kept.keep(results, folder)
+    counts = f"{len(done.kept.claims)} claims and {len(done.kept.values)} values of {done.kept.runs} runs"
+    show.say(f"{shown(done.file)} keeps {counts}")
+    _tell("verdicts that changed", done.verdicts)
+    _tell("numbers that changed beyond chance", done.numbers)
+    for page in done.pages:
+        show.say(f"written anew: {shown(page)}")
+
+
+def _tell(what: str, found: Sequence[Change]) -> None:
+    if found:
+        show.say(f"{what}:", style="bold")
+    for one in found:
+        show.say(f"  {one}")
+
+
+def pages(folders: Sequence[Path], *, check: bool, canary: bool) -> None:
+    """Write pages anew, or say which of them differ from what is kept."""
+    for folder in folders:
+        if not folder.is_dir():
+            right = "the folder of a study, or one with studies and pages"
+            raise InputError("is no folder", field="FOLDER", given=shown(folder), right=right)
+    stale = [line for folder in folders for line in _stale(folder)] if canary else []
+    for line in stale:
+        show.say(line, style="yellow")
+    if not check:
+        for folder in folders:
+            for file in kept.render(folder):
+                show.say(f"written anew: {shown(file)}")
+        return
+    wrong = [found for folder in folders for found in kept.check(folder)]
+    for file, lines in wrong:
+        show.note(f"{shown(file)}: line {', '.join(map(str, lines))}: is not what is kept")
+    if wrong:
+        show.note("`haltere pages` writes them anew")
+        raise typer.Exit(exits.DIFFERENT)
+
+
+def _stale(folder: Path) -> list[str]:
+    studies = sorted({file.parent.parent for file in folder.rglob(f"{kept.FOLDER}/*.json")})
+    return [
+        f"stale: {shown(one)}, campaign {name}: {why} since it was run"
+        for one in studies
+        for name, why in kept.mark_stale(one).items()
+    ]

@@ -1,0 +1,261 @@
+"""The file in which a study keeps what its last campaign found: `kept/NAME.json` in the study's folder.
+
+NAME is `main`, or the variant and the fidelities where they are not the study's own. The file has the verdicts and the
+numbers that decide them, the values and tables that the study's pages show, where and when the campaign ran, and the
+canary. It holds no result tables: some tens of kilobytes stay in the repository, the results themselves do not.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from haltere import claims
+from haltere.claims import findings
+from haltere.documents import shown
+from haltere.errors import InputError, Place, as_written
+from haltere.files import reading, write_whole
+from haltere.metrics.text import significant
+from haltere.results import Results
+from haltere.stats import Interval
+
+FOLDER = "kept"
+MAIN = "main"
+FORMAT: Final = 1
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Number(_Part):
+    """A number as it reads, what it decides of its claim (None: nothing), and the interval behind it, if any."""
+
+    what: str
+    text: str
+    outcome: str | None = None
+    interval: Interval | None = None
+
+
+class Table(_Part):
+    """A table as its cells read; `numeric` says which columns hold numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[bool, ...]
+
+
+Value = Number | Table
+
+
+class Claim(_Part):
+    """A claim as it was judged."""
+
+    name: str
+    sentence: str
+    source: str
+    outcome: str
+    reason: str
+    numbers: tuple[Number, ...]
+
+
+class Canary(_Part):
+    """One run, and every metric that it had, by the metric's name with the flows' label and direction."""
+
+    experiment: str
+    treatment: int
+    levels: dict[str, str]
+    fidelity: str
+    replication: int
+    metrics: dict[str, float]
+
+
+class Kept(_Part):
+    """What is kept of a campaign.
+
+    Attributes:
+        definition: a hash of the study's factors, scenarios and claims, without comments and words.
+        stale: why these numbers are no longer what the study gives, or an empty text.
+    """
+
+    format: Literal[1] = FORMAT
+    study: str
+    variant: str | None
+    fidelities: tuple[str, ...]
+    haltere: str
+    seed: int
+    replications: int
+    runs: int
+    failed: int
+    finished: str
+    wall_s: float
+    machine: str
+    kernels: tuple[str, ...]
+    definition: str
+    stale: str = ""
+    answer: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    values: dict[str, Value]
+    canary: tuple[Canary, ...]
+
+    @property
+    def date(self) -> str:
+        """The day on which the campaign ended, as `2026-11-24`."""
+        return self.finished[:10]
+
+
+def keep(results: Results, folder: Path) -> Kept:
+    """Judge some results, and return what is kept of them, without a canary.
+
+    Raises:
+        InputError: if the code of the study's claims or values fails.
+    """
+    manifest = results.manifest
+    found = findings.find(results, folder)
+    broken = found.broken()
+    if broken:
+        raise InputError(broken[0], right="claims that can be judged: see the report")
+    return Kept(
+        study=manifest["study"]["name"],
+        variant=manifest["variant"],
+        fidelities=manifest["fidelities"],
+        haltere=manifest["haltere"],
+        seed=manifest["seed"],
+        replications=manifest["replications"],
+        runs=manifest["counts"]["runs"],
+        failed=manifest["counts"]["failed"],
+        finished=manifest["finished"],
+        wall_s=round(sum(session["wall_s"] for session in manifest["sessions"]), 1),
+        machine=_machine(manifest["machine"]),
+        kernels=tuple(dict.fromkeys(str(about["release"]) for about in manifest.get("kernels", {}).values())),
+        definition=definition(str(manifest["study_text"]), folder),
+        answer=tuple(found.answer),
+        claims=tuple(_claim(one) for one in found.judged),
+        values=_values(results, folder),
+        canary=(),
+    )
+
+
+def _machine(about: Mapping[str, Any]) -> str:
+    return f"{about['cpus']} CPUs ({about['cpu'] or about['architecture']}), {about['system']}"
+
+
+def _claim(one: findings.Judged) -> Claim:
+    said, verdict = one.claim, one.verdict
+    numbers = tuple(_number(each) for each in verdict.evidence)
+    return Claim(
+        name=said.name,
+        sentence=said.sentence,
+        source=said.source,
+        outcome=verdict.outcome.value,
+        reason=verdict.reason,
+        numbers=numbers,
+    )
+
+
+def _number(one: claims.Evidence) -> Number:
+    outcome = None if one.outcome is None else one.outcome.value
+    return Number(what=one.what, text=one.numbers, outcome=outcome, interval=one.interval)
+
+
+def _values(results: Results, folder: Path) -> dict[str, Value]:
+    path = folder / "claims.py"
+    found = findings.tables_of(results, folder)
+    values: dict[str, Value] = {}
+    for one in claims.load(path).values:
+        try:
+            given = one.of(found)
+        except claims.MissingDataError as missing:
+            raise InputError(str(missing), place=Place(shown(path)), field=one.name) from None
+        except Exception as error:
+            raise InputError(claims.broken(path, error, one.of), field=one.name) from None
+        several = given if isinstance(given, Mapping) else {"": given}
+        for key, each in several.items():
+            name = ".".join(filter(None, (one.name, str(key))))
+            values[name] = _value(each, path, name)
+    return values
+
+
+def _value(given: object, path: Path, name: str) -> Value:
+    if isinstance(given, claims.Evidence):
+        return _number(given)
+    if isinstance(given, Interval):
+        return Number(what=name, text=claims.reading_of(given), interval=given)
+    if isinstance(given, pl.DataFrame):
+        numeric = tuple(dtype.is_numeric() for dtype in given.dtypes)
+        rows = tuple(tuple(_cell(cell) for cell in row) for row in given.iter_rows())
+        return Table(columns=tuple(given.columns), rows=rows, numeric=numeric)
+    if isinstance(given, str | int | float):
+        return Number(what=name, text=_cell(given))
+    raise InputError(
+        f"returns {type(given).__name__}",
+        place=Place(shown(path)),
+        field=name,
+        given=as_written(given),
+        right="a text, a number, an Interval, an Evidence, a data frame, or a dict of them",
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return significant(value, 3) if isinstance(value, float) else str(value)
+
+
+def definition(study_text: str, folder: Path) -> str:
+    """Return a hash of what a study runs and how it is judged: comments and layout are no part of it."""
+    data = tomllib.loads(study_text)
+    data["study"] = {name: given for name, given in data.get("study", {}).items() if name in ("seed", "fidelity")}
+    data.pop("why", None)
+    parts = [json.dumps(data, sort_keys=True)]
+    code = folder / "claims.py"
+    if code.exists():
+        parts.append(ast.dump(ast.parse(code.read_bytes())))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def name_of(manifest: Mapping[str, Any]) -> str:
+    """Return the name of the file that keeps a campaign: `main`, `VARIANT`, `linux`, `VARIANT-model-linux`."""
+    own = manifest["study"]["fidelity"]
+    elsewhere = [] if list(manifest["fidelities"]) == list(own) else list(manifest["fidelities"])
+    return "-".join([*filter(None, [manifest["variant"]]), *elsewhere]) or MAIN
+
+
+def file_of(folder: Path, name: str = MAIN) -> Path:
+    """Return where a study keeps a campaign."""
+    return folder / FOLDER / f"{name}.json"
+
+
+def read(folder: Path, name: str = MAIN) -> Kept | None:
+    """Return what a study keeps of a campaign, or None if it keeps nothing.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    file = file_of(folder, name)
+    if not file.exists():
+        return None
+    with reading(file, "haltere keep"):
+        return Kept.model_validate_json(file.read_bytes())
+
+
+def names(folder: Path) -> Sequence[str]:
+    """Return the names of all campaigns that a study keeps, the main one first."""
+    found = sorted(file.stem for file in (folder / FOLDER).glob("*.json"))
+    return sorted(found, key=lambda name: name != MAIN)
+
+
+def write(folder: Path, name: str, kept: Kept) -> None:
+    """Write the file of a campaign."""
+    file = file_of(folder, name)
+    file.parent.mkdir(exist_ok=True)
+    text = json.dumps(kept.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False)
+    write_whole(file, (text + "\n").encode())

@@ -1,0 +1,238 @@
+"""What studies keep of their campaigns, and the pages whose numbers are written from it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, SMALL_STUDY, Haltere
+from haltere import Study, core, executor, kept
+from haltere.errors import InputError
+from haltere.kept import campaign, canary, changes
+from haltere.kept.pages import Page, pages_of
+from haltere.stats import Interval, mean
+
+CLAIMS = '''
+from haltere.claims import ahead, all_of, claim, value
+from haltere.claims.comparison import compare
+from haltere.metrics import METRICS
+from haltere.stats import mean
+
+@claim("QUIC is sooner.", source="our expectation")
+def sooner(tables):
+    """By the completion times."""
+    values = tables.values("base", "completion_time")["value"]
+    return all_of(ahead("All times", mean(values.log().to_list()), METRICS["completion_time"]))
+
+@value
+def middle(tables):
+    return mean(tables.values("base", "completion_time")["value"].to_list())
+
+@value
+def several(tables):
+    return {"runs": tables.runs.height, "word": "two | three"}
+
+@value
+def by_rate(tables):
+    found = tables.values("base", "completion_time").select("rate", "value")
+    return found.group_by("rate", maintain_order=True).mean()
+'''
+
+PAGE = """# Small
+
+<!-- kept: campaign -->?<!-- end -->
+
+<!-- kept: claims --><!-- end -->
+
+The mean is <!-- kept: value middle -->1<!-- end --> s over <!-- kept: value several.runs --><!-- end --> runs;
+the claim is <!-- kept: verdict sooner --><!-- end --> by <!-- kept: number sooner times --><!-- end -->.
+
+<!-- kept: value by_rate --><!-- end -->
+"""
+
+STUDIES = sorted({file.parent.parent for file in (ROOT / "studies").glob(f"*/{kept.FOLDER}/*.json")})
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a small study whose folder has claims and a page."""
+    folder = tmp_path_factory.mktemp("kept") / "small"
+    folder.mkdir()
+    (folder / "study.toml").write_text(SMALL_STUDY)
+    (folder / "claims.py").write_text(CLAIMS)
+    (folder / "README.md").write_text(PAGE)
+    Study.load(folder).run(out=folder.parent / "results")
+    return folder.parent / "results"
+
+
+@pytest.fixture
+def study(results: Path, tmp_path: Path) -> Path:
+    """A copy of that study, in which nothing is kept."""
+    return Path(shutil.copytree(results.parent / "small", tmp_path / "small"))
+
+
+def test_no_page_of_the_project_differs_from_what_is_kept() -> None:
+    wrong = [(str(file.relative_to(ROOT)), lines) for file, lines in kept.check(ROOT / "studies")]
+    wrong += [(str(file.relative_to(ROOT)), lines) for file, lines in kept.check(ROOT / "docs")]
+    assert not wrong, "`haltere pages` writes them anew"
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_what_a_study_keeps_says_whether_it_is_stale(folder: Path) -> None:
+    for name in campaign.names(folder):
+        found = campaign.read(folder, name)
+        assert found is not None
+        assert found.stale == canary.why_stale(found, folder), f"{name}: `haltere pages --canary` notes it"
+        assert campaign.file_of(folder, name).stat().st_size < 100_000
+        if name == campaign.MAIN:
+            assert any("<!-- kept: campaign -->" in page.read_text() for page in pages_of(folder))
+
+
+def test_a_page_is_written_from_what_is_kept(results: Path, study: Path) -> None:
+    done = kept.keep(results, study)
+    text = (study / "README.md").read_text()
+    assert done.pages == (study / "README.md",)
+    assert "Fidelity `model`, version" in text and "seed 7, 3 replications, 30 runs, none failed." in text
+    assert "| 1. QUIC is sooner. | *" in text
+    assert "over <!-- kept: value several.runs -->30<!-- end --> runs" in text
+    assert "| rate | value |\n|---|--:|\n| 5Mbit/s | 0." in text
+    # A second writing changes nothing, and nothing is said to have changed.
+    again = kept.keep(results, study)
+    assert (again.pages, again.verdicts, again.numbers) == ((), (), ())
+
+
+def test_a_number_that_was_changed_by_hand_is_found(results: Path, study: Path, haltere: Haltere) -> None:
+    kept.keep(results, study)
+    page = study / "README.md"
+    page.write_text(page.read_text().replace("-->30<!--", "-->31<!--"))
+    line = next(number for number, text in enumerate(page.read_text().splitlines(), 1) if "-->31<!--" in text)
+    assert kept.check(study) == [(page, [line])]
+    said = haltere("pages", str(study), "--check")
+    assert said.returncode == 5
+    assert f"line {line}: is not what is kept" in said.stderr
+    assert haltere("pages", str(study)).returncode == 0
+    assert kept.check(study) == []
+
+
+def test_the_command_keeps_and_says_what_it_wrote(results: Path, study: Path, haltere: Haltere) -> None:
+    said = haltere("keep", str(results), "--study", str(study))
+    assert said.returncode == 0, said.stderr
+    assert "keeps 1 claims and 4 values of 30 runs" in " ".join(said.stdout.split())
+
+
+def slower(scenario: core.Scenario | str, *rest: object) -> str:
+    """Run as a model would whose links all carry one per cent less."""
+    data = json.loads(scenario if isinstance(scenario, str) else scenario.json)
+
+    def slowed(part: object) -> object:
+        if isinstance(part, dict):
+            return {name: _less(one) if name == "rate" else slowed(one) for name, one in part.items()}
+        return [slowed(one) for one in part] if isinstance(part, list) else part
+
+    return real_run(core.Scenario(json.dumps(slowed(data))), *rest)
+
+
+def _less(rate: object) -> object:
+    return f"{float(rate.removesuffix('Mbit/s')) * 0.99}Mbit/s" if isinstance(rate, str) else rate
+
+
+real_run: Callable[..., str] = core.run
+
+
+def test_a_model_that_is_one_per_cent_off_is_noticed(
+    results: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.keep(results, study)
+    assert kept.mark_stale(study) == {}
+    monkeypatch.setattr(executor.core, "run", slower)
+    assert kept.mark_stale(study) == {"main": "the model has changed"}
+    kept.render(study)
+    assert "the model has changed since." in (study / "README.md").read_text()
+    monkeypatch.undo()
+    assert kept.mark_stale(study) == {}
+    kept.render(study)
+    assert "the model has changed" not in (study / "README.md").read_text()
+
+
+def test_a_study_with_other_levels_or_rules_is_stale_but_not_one_with_other_comments(
+    results: Path, study: Path
+) -> None:
+    kept.keep(results, study)
+    file, code = study / "study.toml", study / "claims.py"
+    text, rules = file.read_text(), code.read_text()
+    file.write_text("# A comment.\n" + text.replace('title = "A small study"', 'title = "Another title"'))
+    code.write_text(f"# A comment.\n{rules}")
+    assert kept.mark_stale(study) == {}
+    file.write_text(text.replace("20ms", "21ms"))
+    assert kept.mark_stale(study) == {"main": "the study has changed"}
+    file.write_text(text)
+    code.write_text(rules.replace("completion_time", "goodput", 1))
+    assert kept.mark_stale(study) == {"main": "the study has changed"}
+
+
+@pytest.mark.parametrize(
+    ("mark", "problem"),
+    [
+        ("<!-- kept: claims -->", "has no end"),
+        ("<!-- kept: claims --><!-- kept: runs --><!-- end -->", "has no end"),
+        ("<!-- kept: clams --><!-- end -->", "right: claims"),
+        ("<!-- kept: --><!-- end -->", "says nothing"),
+        ("<!-- kept: verdict --><!-- end -->", "verdict takes 1 argument"),
+        ("<!-- kept: verdict soner --><!-- end -->", "right: sooner"),
+        ("<!-- kept: number sooner nothing --><!-- end -->", "0 numbers of sooner"),
+        ("<!-- kept: value midle --><!-- end -->", "right: middle"),
+        ("<!-- kept: runs of /era --><!-- end -->", "small keeps no campaign era"),
+        ("<!-- kept: runs of nothing --><!-- end -->", "nothing keeps no campaign main"),
+        ('<!-- kept: value "a --><!-- end -->', "quote"),
+    ],
+)
+def test_a_mark_that_cannot_be_filled_is_named_with_its_line(
+    results: Path, study: Path, mark: str, problem: str
+) -> None:
+    kept.keep(results, study)
+    page = study / "README.md"
+    page.write_text(f"# Small\n\n{mark}\n")
+    with pytest.raises(InputError, match=problem) as wrong:
+        Page.read(page).rendered(study.parent)
+    assert wrong.value.place is not None and wrong.value.place.line == 3
+
+
+def test_a_damaged_file_says_what_to_do(results: Path, study: Path) -> None:
+    kept.keep(results, study)
+    campaign.file_of(study).write_text('{"format": 1}')
+    with pytest.raises(InputError, match="a file written by `haltere keep`; remove this one"):
+        campaign.read(study)
+
+
+def number(what: str, interval: Interval) -> campaign.Number:
+    return campaign.Number(what=what, text=f"{interval.value:.3f}", interval=interval)
+
+
+def test_chance_is_rarely_called_a_change_and_real_changes_are_found(results: Path, study: Path) -> None:
+    made = kept.keep(results, study).kept
+    dice = np.random.default_rng(1)
+
+    def drawn(shift: float) -> campaign.Kept:
+        numbers = {str(k): number(str(k), mean(dice.normal(shift if k == 0 else 0, 1, 10))) for k in range(40)}
+        return made.model_copy(update={"claims": (), "values": numbers})
+
+    rounds = 400
+    false = sum(bool(changes.numbers(drawn(0), drawn(0))) for _ in range(rounds))
+    assert false / rounds <= 0.06
+    found = sum(any(one.what == "value 0" for one in changes.numbers(drawn(0), drawn(4))) for _ in range(50))
+    assert found >= 45
+
+
+def test_an_exact_number_changes_with_its_value_and_a_verdict_with_its_outcome(results: Path, study: Path) -> None:
+    made = kept.keep(results, study).kept
+    first, second = (mean([value] * 3) for value in (1.0, 1.01))
+    before, after = (made.model_copy(update={"values": {"x": number("x", one)}}) for one in (first, second))
+    assert [str(one) for one in changes.numbers(before, after)] == ["value x: 1.000 → 1.010"]
+    (claim,) = made.claims
+    other = made.model_copy(update={"claims": (claim.model_copy(update={"outcome": "broken"}),)})
+    assert [str(one) for one in changes.verdicts(made, other)] == [f"claim sooner: {claim.outcome} → broken"]
