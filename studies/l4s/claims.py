@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark, value
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, mean
@@ -122,3 +122,16 @@ def starves_in_one_queue(tables: Tables) -> Verdict:
 def same_in_flow_queues(tables: Tables) -> Verdict:
     """Under FQ-CoDel, Prague's goodput over CUBIC's must lie between 0.8 and 1.25 over all rates and RTTs."""
     return all_of(*within_factor("Prague ÷ CUBIC", shares(tables, BESIDE, "FQ-CoDel"), 1.25))
+
+
+@value
+def share_at_10_mbit_s_and_50_ms(tables: Tables) -> Interval:
+    """Prague's rate over CUBIC's where the threshold is shorter than a packet."""
+    return ratio(shares(tables, BESIDE, "DualPI2", ["10Mbit/s"], ["50ms"]))
+
+
+@value
+def shares_from_40_mbit_s(tables: Tables) -> str:
+    """The smallest and the largest of Prague's rates over CUBIC's, from 40 Mbit/s on."""
+    found = [ratio(shares(tables, BESIDE, "DualPI2", [rate], [rtt])).value for rate in RATES[1:] for rtt in RTTS]
+    return f"{min(found):.1f} to {max(found):.1f}"
