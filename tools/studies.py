@@ -15,6 +15,8 @@ from pathlib import Path
 
 from haltere import fidelity, kept, report
 from haltere.cli import show
+from haltere.explanation.asked import explain_all
+from haltere.explanation.runs import How
 from haltere.kept import campaign
 from haltere.runner.study import Study
 
@@ -59,6 +61,9 @@ def run(one: Wanted, left_s: float) -> str | None:
         return f"would take {show.duration(guess.seconds)}"
     with show.progress(one.out.name) as advance:
         study.run(out=one.out, on_progress=advance)
+    if study.file.why:
+        with show.progress("explaining") as advance:
+            explain_all(study, one.out, How(on_progress=advance))
     report.build(one.out, one.folder)
     done = kept.keep(one.out, one.folder)
     for change in (*done.verdicts, *done.numbers):

@@ -53,6 +53,10 @@ The mean is <!-- kept: value middle -->1<!-- end --> s over <!-- kept: value sev
 the claim is <!-- kept: verdict sooner --><!-- end --> by <!-- kept: number sooner times --><!-- end -->.
 
 <!-- kept: value by_rate --><!-- end -->
+
+```markdown
+<!-- kept: nothing that is known -->
+```
 """
 
 STUDIES = sorted({file.parent.parent for file in (ROOT / "studies").glob(f"*/{kept.FOLDER}/*.json")})
@@ -100,6 +104,7 @@ def test_a_page_is_written_from_what_is_kept(results: Path, study: Path) -> None
     assert "Fidelity `model`, version" in text and "seed 7, 3 replications, 30 runs, none failed." in text
     assert "| 1. QUIC is sooner. | *" in text
     assert "over <!-- kept: value several.runs -->30<!-- end --> runs" in text
+    assert "<!-- kept: nothing that is known -->\n```" in text
     assert "| rate | value |\n|---|--:|\n| 5Mbit/s | 0." in text
     # A second writing changes nothing, and nothing is said to have changed.
     again = kept.keep(results, study)

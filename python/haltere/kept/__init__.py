@@ -44,7 +44,9 @@ def keep(results_dir: Path, folder: Path) -> Keeping:
     found = campaign.keep(results, folder)
     study = Study.load(folder, variant=found.variant, fidelity=list(found.fidelities))
     chosen = canary.choose(study, list(manifest["experiments"]), found.replications)
-    kept = found.model_copy(update={"canary": chosen})
+    # A search costs many minutes: its findings stay until there are others.
+    searched = {"when": before.values["when"]} if before is not None and "when" in before.values else {}
+    kept = found.model_copy(update={"canary": chosen, "values": {**searched, **found.values}})
     campaign.write(folder, name, kept)
     file = campaign.file_of(folder, name)
     pages = tuple(render(folder))
@@ -59,7 +61,7 @@ def render(folder: Path) -> list[Path]:
     for file in pages_of(folder):
         page = Page.read(file)
         text = page.rendered(folder.parent)
-        if text != page.text:
+        if text != page.source:
             write_whole(file, text.encode())
             written.append(file)
     return written

@@ -11,7 +11,7 @@ import ast
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -22,10 +22,13 @@ from haltere import claims
 from haltere.claims import findings
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written
+from haltere.explanation import asked
+from haltere.explanation.answer import Explanation
 from haltere.files import reading, write_whole
 from haltere.metrics.text import significant
 from haltere.results import Results
 from haltere.stats import Interval
+from haltere.when import results as when
 
 FOLDER = "kept"
 MAIN = "main"
@@ -139,7 +142,7 @@ def keep(results: Results, folder: Path) -> Kept:
         definition=definition(str(manifest["study_text"]), folder),
         answer=tuple(found.answer),
         claims=tuple(_claim(one) for one in found.judged),
-        values=_values(results, folder),
+        values=_values(results, folder) | dict(_asked(results, [one.claim.name for one in found.judged])),
         canary=(),
     )
 
@@ -164,6 +167,30 @@ def _claim(one: findings.Judged) -> Claim:
 def _number(one: claims.Evidence) -> Number:
     outcome = None if one.outcome is None else one.outcome.value
     return Number(what=one.what, text=one.numbers, outcome=outcome, interval=one.interval)
+
+
+def _asked(results: Results, names: Sequence[str]) -> Iterator[tuple[str, Table]]:
+    """Yield the tables `why` and `when`: what was explained, and what was searched, of the claims of these names."""
+    number = {name: str(at) for at, name in enumerate(names, 1)}
+    why = [
+        (", ".join(number[name] for name in one.claims if name in number), *_explained(one.explanation))
+        for one in asked.read(results.path, results.manifest)
+    ]
+    if why:
+        yield "why", _words(("claim", "difference and its parts", "conditions", "replications, mixtures"), why)
+    found = when.read(results.path)
+    if found is not None:
+        rows = [(f"{one.number}. {one.sentence}", one.answer(), one.searched()) for one in found.claims]
+        yield "when", _words(("claim", "answer", "searched"), rows)
+
+
+def _explained(one: Explanation) -> tuple[str, str, str]:
+    rest = f" {one.rest[:1].upper()}{one.rest[1:]}." if one.rest else ""
+    return f"{one.answer}{rest}", one.conditions, f"{one.replications}, {one.mixtures}"
+
+
+def _words(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    return Table(columns=columns, rows=tuple(rows), numeric=(False,) * len(columns))
 
 
 def _values(results: Results, folder: Path) -> dict[str, Value]:

@@ -24,6 +24,9 @@ from haltere.kept.campaign import Kept, Number, Table
 
 _MARK = re.compile(r"<!-- kept:(?P<words>[^>]*?)-->(?P<text>.*?)<!-- end -->", re.S)
 _OPEN = re.compile(r"<!-- kept:")
+_FENCE = re.compile(r"^[ ]*(?P<fence>```|~~~).*?^[ ]*(?P=fence)", re.S | re.M)
+_EXAMPLE = "<!-- kept\0"
+"""The beginning of a mark in a block of code, which is no mark, while a page is worked on."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,13 @@ class Page:
     @classmethod
     def read(cls, file: Path) -> Page:
         """Read a page."""
-        return cls(file, file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        return cls(file, _FENCE.sub(lambda block: _OPEN.sub(_EXAMPLE, block[0]), text))
+
+    @property
+    def source(self) -> str:
+        """The page as its file has it."""
+        return self.text.replace(_EXAMPLE, "<!-- kept:")
 
     def rendered(self, studies: Path) -> str:
         """Return the page with every mark filled anew.
@@ -47,6 +56,9 @@ class Page:
         Raises:
             InputError: if a mark is not closed, says nothing that is known, or nothing is kept of what it names.
         """
+        return Page(self.file, self._fill(studies)).source
+
+    def _fill(self, studies: Path) -> str:
         marks = list(_MARK.finditer(self.text))
         if len(marks) != len(_OPEN.findall(self.text)):
             starts = {mark.start() for mark in marks}
@@ -98,7 +110,7 @@ class Page:
 
     def changed(self, studies: Path) -> list[int]:
         """Return the lines of the marks whose text is not what is kept."""
-        new = self.rendered(studies)
+        new = self._fill(studies)
         pairs = zip(_MARK.finditer(self.text), _MARK.finditer(new), strict=True)
         return [self.text.count("\n", 0, one.start()) + 1 for one, other in pairs if one["text"] != other["text"]]
 
@@ -211,5 +223,5 @@ _WORDS: dict[str, tuple[int, Callable[..., str]]] = {
 
 def pages_of(folder: Path) -> list[Path]:
     """Return the pages of a folder and of those below it, by name; folders that begin with a dot are left out."""
-    found = [file for file in folder.rglob("*.md") if not any(part.startswith(".") for part in file.parts[1:])]
-    return sorted(file for file in found if _OPEN.search(file.read_text(encoding="utf-8", errors="replace")))
+    found = (file for file in folder.rglob("*.md") if not any(part.startswith(".") for part in file.parts[1:]))
+    return sorted(file for file in found if _OPEN.search(Page.read(file).text))
