@@ -1,4 +1,4 @@
-"""What studies keep of their campaigns, and the pages whose numbers are written from it."""
+"""The files that studies keep of their campaigns, and the pages whose numbers are written from them."""
 
 from __future__ import annotations
 
