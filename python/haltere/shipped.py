@@ -42,15 +42,17 @@ def _read(folder: Path) -> Shipped:
 def locate(path: str | Path) -> Path:
     """Return where a study lies: a path that is there as it is, the name of a shipped study as its folder.
 
-    A path that is neither is returned as it is, for the reader's own error, unless it can only be a name.
+    A folder without a study, such as one of results, does not hide the shipped study of its name. A path that is
+    neither is returned as it is, for the reader's own error, unless it can only be a name.
 
     Raises:
         InputError: if it is a bare name (no folder, no ending) that stands for no study.
     """
     path = Path(path)
-    if path.exists() or len(path.parts) != 1 or path.suffix:
-        return path
     names = {study.name: study.folder for study in studies()}
+    hidden = path.is_dir() and path.name in names and not (path / "study.toml").exists()
+    if (path.exists() and not hidden) or len(path.parts) != 1 or path.suffix:
+        return path
     if path.name not in names:
         near = difflib.get_close_matches(path.name, names, n=3) or list(names)
         raise InputError(

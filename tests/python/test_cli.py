@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,12 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from conftest import Haltere
 from haltere import Study, cli, core
 from haltere.cli import app as app_module
-from haltere.cli import moved
+from haltere.cli import moved, show
 
 COMMANDS = (
     "compare",
@@ -236,3 +238,20 @@ def test_the_benchmark_s_table_and_json(monkeypatch: pytest.MonkeyPatch) -> None
         assert figure in speed
     assert "312" in memory
     assert json.loads(CliRunner().invoke(app_module.app, ["bench", "--json"]).stdout) == cases
+
+
+@pytest.mark.parametrize("width", [30, 45, 60, 80, 200])
+def test_no_number_of_a_table_is_cut_on_a_narrow_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    numbers = [f"{100 * row + column}.4567 [0.{column}123, 1234.{row}]" for row in range(3) for column in range(5)]
+    rows = [[f"contender/{row}", *numbers[5 * row : 5 * row + 5]] for row in range(3)]
+    made = show.table("contender", *(f"metric {column}\nMbit/s" for column in range(5)), rows=rows, caption="a caption")
+    stream = io.StringIO()
+    Console(file=stream, width=width, force_terminal=True, color_system=None).print(made)
+    text = stream.getvalue()
+    assert "a caption" in text
+    # A block may fold between numbers at the narrowest widths, never within one.
+    said = " ".join(text.split())
+    for number in " ".join(numbers).split():
+        assert number in said
+    assert all(len(line) <= width for line in text.splitlines())

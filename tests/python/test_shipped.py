@@ -42,6 +42,12 @@ def test_a_folder_here_goes_before_a_shipped_study(small_study: Path, monkeypatc
     assert shipped.called(Path("l4s")) is None
 
 
+def test_a_folder_of_results_does_not_hide_a_shipped_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l4s").mkdir()
+    assert shipped.called(shipped.locate("l4s")) == "l4s"
+
+
 def test_a_name_of_no_study_names_the_nearest_ones() -> None:
     with pytest.raises(InputError) as raised:
         shipped.locate("quic-dumbell")

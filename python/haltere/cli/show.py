@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -69,9 +70,10 @@ def table(
 ) -> Table:
     """Return a table for standard output; title and caption, with markup, stand to the left.
 
-    The first `left` columns hold words, the others numbers. Texts in `rows` have no markup.
+    The first `left` columns hold words, the others numbers. Texts in `rows` have no markup. On a terminal that is too
+    narrow for the numbers each row becomes a block of lines.
     """
-    made = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left", **look)
+    made = _Fitting(title=title or None, caption=caption or None, title_justify="left", caption_justify="left", **look)
     if not sys.stdout.isatty():
         # Rich wraps these two at the width of the table, however wide the console is.
         made.title, made.caption = _one_line(title, "table.title"), _one_line(caption, "table.caption")
@@ -80,6 +82,46 @@ def table(
     for row in rows:
         made.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+class _Fitting(Table):
+    """A table that never cuts a number: where columns of numbers do not fit, each row is a block with a line a cell."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._least() <= options.max_width:
+            yield from super().__rich_console__(console, options)
+            return
+        if self.title:
+            yield _marked(self.title, "table.title")
+        titles = [", ".join(_marked(column.header).plain.splitlines()) for column in self.columns]
+        width = max(map(cell_len, titles[1:]), default=0)
+        columns = [list(column.cells) for column in self.columns]
+        for at in range(self.row_count):
+            style = self.rows[at].style
+            for place, (title, cells) in enumerate(zip(titles, columns, strict=True)):
+                cell = _marked(cells[at])
+                text = " ".join(cell.plain.split())
+                if place == 0:
+                    yield Text(text or title, style=style or "bold")
+                elif text:
+                    yield Text(f"  {set_cell_size(title, width)}  {text}")
+        if self.caption:
+            yield _marked(self.caption, "table.caption")
+
+    def _least(self) -> int:
+        """Return the width that numbers, and the longest word of each other column, need."""
+        widths = []
+        for column in self.columns:
+            texts = [_marked(cell).plain for cell in (column.header, *column.cells)]
+            parts = [
+                part for text in texts for part in (text.splitlines() if column.justify == "right" else text.split())
+            ]
+            widths.append(max([column.min_width or 0, *map(cell_len, parts)]))
+        return sum(widths) + 3 * len(widths) + 1
+
+
+def _marked(cell: object, style: str = "") -> Text:
+    return cell if isinstance(cell, Text) else Text.from_markup(str(cell), style=style)
 
 
 def _one_line(markup: str, style: str) -> Text | None:
