@@ -26,6 +26,7 @@ from haltere.claims import (
     reading,
     remark,
     standings,
+    value,
 )
 from haltere.claims.comparison import Comparison, compare, complete
 from haltere.metrics import METRICS, quantities
@@ -268,3 +269,58 @@ def _weight(ratio: float) -> str:
     if least <= ratio <= most:
         return "little"
     return "somewhat" if 0.8 <= ratio <= 1.25 else "much"
+
+
+@value
+def congestion_control_at_worst(tables: Tables) -> dict[str, str | float]:
+    """The treatment in which QUIC's mean completion times with CUBIC and with BBR are farthest apart."""
+    over = {factor: EVERYTHING[factor] for factor in ("rate", "delay", "loss", "size")}
+    found = compare(
+        tables, "base", "completion_time", "congestion", "cubic", "bbr", over={"transport": ["quic"], **over}
+    )
+    worst = max(range(len(found.cells)), key=lambda at: float(found.matrix[at].mean()))
+    where = dict(found.cells[worst])
+    times = {
+        level: f"{_mean(tables, 'base', 'completion_time', {**where, 'congestion': level}):.3g} s"
+        for level in CONGESTION
+    }
+    shown = ", ".join(quantities.text(where[factor], factor) for factor in ("rate", "delay", "loss", "size"))
+    return {"where": shown, "factor": f"{float(np.exp(found.matrix[worst].mean())):.0f}", **times}
+
+
+def _mean_time(tables: Tables, where: dict[str, str]) -> float:
+    return float(tables.values("base", "completion_time", where)["value"].to_numpy().mean())
+
+
+@value
+def short_objects_on_clean_paths(tables: Tables) -> str:
+    """The range of QUIC's completion time over TCP's for 2 MB without loss, at 50 ms or more and 40 Mbit/s or more."""
+    over = {**EVERYTHING, "size": ["2MB"], "loss": ["0%"], "delay": ["50ms", "100ms"], "rate": RATES[1:]}
+    ratios = [each.value for each in quic_to_tcp(tables, "completion_time", over).each()]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
+@value
+def slowest_bbr(tables: Tables) -> float:
+    """The longest of QUIC's completion times with BBR at 100 Mbit/s, 100 ms and 5 % loss, over the median."""
+    where = {
+        "transport": "quic",
+        "congestion": "bbr",
+        "rate": "100Mbit/s",
+        "delay": "100ms",
+        "loss": "5%",
+        "size": "32MB",
+    }
+    times = tables.values("base", "completion_time", where)["value"].to_numpy()
+    return float(f"{times.max() / np.median(times):.2g}")
+
+
+@value
+def fairness_of_mixed_pairs(tables: Tables) -> dict[str, str]:
+    """The mean index of BBR beside CUBIC under loss, by transport, and the largest difference of a treatment."""
+    over = {"congestion": MIXES, "rate": RATES, "delay": DELAYS, "loss": LOSSES}
+    apart = [abs(each.value) for each in quic_to_tcp(tables, "fairness", over, "pairs").each()]
+    mixed = {"congestion": ["bbr/cubic", "cubic/bbr"], "loss": ["1%", "5%"]}
+    of = {name: tables.values("pairs", "fairness", {"transport": name, **mixed}) for name in ("tcp", "quic")}
+    means = {name: f"{values['value'].to_numpy().mean():.2f}" for name, values in of.items()}
+    return {**means, "most": f"{max(apart):.2f}"}

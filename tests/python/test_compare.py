@@ -459,7 +459,7 @@ def test_progress_is_written_to_a_pipe_too(monkeypatch: pytest.MonkeyPatch, caps
     assert len(lines) == 4
 
 
-def test_a_name_is_folded_where_the_terminal_is_narrow(
+def test_a_name_stands_whole_where_the_terminal_is_narrow(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = "tcp/westwood+prr-hystart"
@@ -469,7 +469,7 @@ def test_a_name_is_folded_where_the_terminal_is_narrow(
     shown.command([name, "tcp/cubic"], Comparison(replications=3, seed=0), as_json=False)
     table = capsys.readouterr().out.partition("median [")[0]
     assert "…" not in table
-    assert name in "".join(line[2:14].strip() for line in table.splitlines())
+    assert name in table.splitlines()
 
 
 def test_an_interval_reads_as_three_numbers() -> None:
