@@ -320,7 +320,7 @@ def test_a_clear_winner_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     text = said(monkeypatch, capsys, entries)
     assert "quic/bbr wins:" in text
     assert (
-        "0.676 [0.672, 0.681] of tcp/cubic's time: a real difference (paired over 10 replications, p = 0.0020)" in text
+        "0.676 [0.671, 0.681] of tcp/cubic's time: a real difference (paired over 10 replications, p = 0.0020)" in text
     )
     assert "1.045" in text
     assert "overhead" in text

@@ -8,7 +8,6 @@ logarithms of the ratios, are summarised afterwards.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +18,7 @@ from haltere.errors import nearest
 from haltere.metrics import EVERY, METRICS, Metric, quantities
 from haltere.metrics.levels import Known
 from haltere.stats import Interval, mean
-from haltere.stats.intervals import OF_LOGARITHMS
+from haltere.stats.intervals import from_logarithms
 from haltere.stats.ranking import ratio_margins, side
 
 if TYPE_CHECKING:
@@ -243,10 +242,7 @@ def from_scale(found: Interval, metric: Metric) -> Interval:
     """An interval of what `paired` returns, on the metric's own scale: converted back from logarithms if needed."""
     if metric.comparison == "difference":
         return found
-    low = None if found.low is None else math.exp(found.low)
-    high = None if found.high is None else math.exp(found.high)
-    method = found.method if found.exact else found.method + OF_LOGARITHMS
-    return dataclasses.replace(found, value=math.exp(found.value), low=low, high=high, method=method)
+    return from_logarithms(found)
 
 
 def margins(metric: Metric) -> tuple[float, float]:

@@ -12,10 +12,11 @@ from haltere import lazy
 if TYPE_CHECKING:
     from haltere.stats.correlation import spearman
     from haltere.stats.intervals import Interval, mean, median
-    from haltere.stats.pairs import Paired, holm, paired, sign_flip
+    from haltere.stats.pairs import Paired, holm, paired
     from haltere.stats.ranking import Lead, leads, replications_needed
     from haltere.stats.rates import aggregation_benefit, jain
     from haltere.stats.student import difference, paired_p, welch_p
+    from haltere.stats.trimmed import p_of_shift, trimmed_mean
 
 __all__ = [
     "Interval",
@@ -28,11 +29,12 @@ __all__ = [
     "leads",
     "mean",
     "median",
+    "p_of_shift",
     "paired",
     "paired_p",
     "replications_needed",
-    "sign_flip",
     "spearman",
+    "trimmed_mean",
     "welch_p",
 ]
 
@@ -41,9 +43,10 @@ __getattr__, __dir__ = lazy.names_of(
     {
         "correlation": ["spearman"],
         "intervals": ["Interval", "mean", "median"],
-        "pairs": ["Paired", "holm", "paired", "sign_flip"],
+        "pairs": ["Paired", "holm", "paired"],
         "ranking": ["Lead", "leads", "replications_needed"],
         "rates": ["aggregation_benefit", "jain"],
         "student": ["difference", "paired_p", "welch_p"],
+        "trimmed": ["p_of_shift", "trimmed_mean"],
     },
 )

@@ -63,6 +63,13 @@ class Interval:
         return self.value + by * (end - self.value)
 
 
+def from_logarithms(found: Interval) -> Interval:
+    """Return an interval of logarithms as one of what they are the logarithms of."""
+    low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
+    method = found.method if found.exact else found.method + OF_LOGARITHMS
+    return replace(found, value=math.exp(found.value), low=low, high=high, method=method)
+
+
 def clopper_pearson(share: float, n: int, tail: float) -> tuple[float, float]:
     """Return the ends of the interval of a share found in `n` trials that leaves out `tail` on each side.
 
