@@ -281,7 +281,7 @@ def congestion_control_at_worst(tables: Tables) -> dict[str, str | float]:
     worst = max(range(len(found.cells)), key=lambda at: float(found.matrix[at].mean()))
     where = dict(found.cells[worst])
     times = {
-        level: f"{_mean(tables, 'base', 'completion_time', {**where, 'congestion': level}):.3g} s"
+        level: f"{_mean_time(tables, {'transport': 'quic', **where, 'congestion': level}):.3g} s"
         for level in CONGESTION
     }
     shown = ", ".join(quantities.text(where[factor], factor) for factor in ("rate", "delay", "loss", "size"))
