@@ -1,4 +1,4 @@
-"""What is kept of a campaign beside its study, and the pages whose numbers are written from it.
+"""The file of a campaign that is kept beside its study, and the pages whose numbers are written from it.
 
 `campaign` is the file in which verdicts and numbers are kept, `canary` a few runs that tell whether they are still what
 the model gives, `changes` what differs between two such files beyond chance, `pages` the Markdown pages whose marks are
@@ -22,7 +22,7 @@ __all__ = ["FOLDER", "Keeping", "check", "keep", "mark_stale", "render"]
 
 @dataclass(frozen=True)
 class Keeping:
-    """What was kept, where, and what differs from what was kept before (nothing, if nothing was)."""
+    """A campaign that was kept, its file, and all that differs from its former file, if there was one."""
 
     file: Path
     kept: Kept

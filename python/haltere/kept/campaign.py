@@ -82,7 +82,7 @@ class Canary(_Part):
 
 
 class Kept(_Part):
-    """What is kept of a campaign.
+    """The file of a campaign: all that pages show of it.
 
     Attributes:
         definition: a hash of the study's factors, scenarios and claims, without comments and words.

@@ -1,10 +1,10 @@
 """The first of several contenders against the others, corrected for having picked it after the fact.
 
 Who is first is known only once all values are there, so each of the k(k - 1)/2 pairs could have been the one that is
-looked at. Every pair is tested by itself, by their trimmed mean within replications, and the p-values are corrected for all
-pairs by Holm's method. This holds the false-alarm rate whatever the spread of each contender is and however many of
-them are equal. The interval of a pair has the confidence at which Holm's method tests it, so that it leaves out
-equality exactly where the corrected p-value is significant.
+looked at. Every pair is tested by itself, by the trimmed mean of its ratios within replications, and the p-values are
+corrected for all pairs by Holm's method. This holds the false-alarm rate whatever the spread of each contender is and
+however many of them are equal. The interval of a pair has the confidence at which Holm's method tests it, so that it
+leaves out equality exactly where the corrected p-value is significant.
 
 A comparison is *alike* if its whole interval lies within the margin of practical equivalence. Otherwise one side is
 ahead if the interval lies wholly on one side of equality. Anything else is unclear.
@@ -20,7 +20,7 @@ from typing import Literal
 
 from haltere.stats.intervals import Interval
 from haltere.stats.pairs import Paired, holm, holm_risks, paired
-from haltere.stats.trimmed import trimmed_middle
+from haltere.stats.trimmed import EXACT, trimmed_middle
 
 ALIKE = 0.05
 """The margin of practical equivalence of ratios: 1/1.05 to 1.05 makes no practical difference."""
@@ -95,11 +95,12 @@ class Lead:
 
 
 def replications_needed(pairs: int, confidence: float = 0.95) -> int:
-    """Return the replications from which the smallest p-value of a sign-flip test, corrected, can be significant.
+    """Return the replications from which the smallest p-value of the test of a pair, corrected, can be significant.
 
-    The smallest is 2^(1 - n), as the two outcomes in which all signs agree are the most extreme of 2^n.
+    The smallest is 2^(1 - n), as the two outcomes in which all signs agree are the most extreme of 2^n. Where more than
+    `EXACT` replications would be needed the test is Student's, whose p-values have no least one.
     """
-    return math.ceil(1 + math.log2(pairs / (1 - confidence)) - 1e-9)
+    return min(math.ceil(1 + math.log2(pairs / (1 - confidence)) - 1e-9), EXACT + 1)
 
 
 def leads(values: Sequence[Values], first: int, *, alike: float = ALIKE, confidence: float = 0.95) -> list[Lead]:
@@ -121,10 +122,12 @@ def leads(values: Sequence[Values], first: int, *, alike: float = ALIKE, confide
         for b in range(a + 1, count)
     }
     both = {pair: found for pair, found in both.items() if found}
-    raw = {pair: p for pair, values in both.items() if (p := _paired(values, confidence).p) is not None}
+    tests = {pair: _paired(values, confidence) for pair, values in both.items()}
+    raw = {pair: test.p for pair, test in tests.items() if test.p is not None}
     corrected = dict(zip(raw, holm(list(raw.values())), strict=True))
     risks = dict(zip(raw, holm_risks(list(raw.values()), 1 - confidence), strict=True))
-    needed = replications_needed(max(1, len(raw)), confidence)
+    to_test = sum(not test.exact or test.n == 1 for test in tests.values())
+    needed = replications_needed(max(1, to_test), confidence)
     found = []
     for other in range(count):
         pair = (min(first, other), max(first, other))
@@ -144,7 +147,7 @@ def _paired(both: list[tuple[float, float]], confidence: float) -> Paired:
 
 
 def _stands(one: Paired, alike: float) -> Side:
-    """What `side` says of the interval, without the interval, which takes longer than the tests that it rests on."""
+    """The side on which the interval lies, by the tests that it rests on: the interval itself takes longer."""
     if one.exact:
         ratio = dataclasses.replace(one.ratio, low=one.ratio.value, high=one.ratio.value)
         return side(ratio if one.n > 1 else None, *ratio_margins(alike), 1.0)

@@ -66,15 +66,14 @@ def p_of_shift(values: ArrayLike, shift: float = 0.0) -> float:
     if not array.any():
         return 1.0
     sizes = np.abs(array)
-    flipped = _all_signs(n) * sizes
-    cut = trimmed(n)
-    if cut:
-        sums = flipped.sum(axis=1) - flipped.max(axis=1) - flipped.min(axis=1)
-    else:
-        sums = flipped.sum(axis=1)
+    signs, agreeing = _all_signs(n)
+    sums = sizes @ signs
+    if trimmed(n):  # of up to `EXACT` values, one on each side
+        flipped = signs * sizes[:, None]
+        sums -= flipped.max(axis=0) + flipped.min(axis=0)
     # Ways whose sums are the same are told apart by how many signs agree; sums in another order differ by rounding.
     scale = float(sizes.sum())
-    extreme = np.abs(sums) + 1e-9 * scale * np.sign(sums) * _all_signs(n).sum(axis=1)
+    extreme = np.abs(sums) + 1e-9 * scale * np.sign(sums) * agreeing
     own = float(extreme[_place(array)])
     return float((extreme >= own - 1e-12 * scale).mean())
 
@@ -124,14 +123,18 @@ def _end(array: Floats, value: float, outer: float, alpha: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _all_signs(n: int) -> Floats:
-    """All ways to give n values signs but for the first, as flipping all of them changes no distance from 0."""
-    bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n)
-    return np.where(bits & 1, -1.0, 1.0)
+def _all_signs(n: int) -> tuple[Floats, Floats]:
+    """All ways to give n values signs, a column each, and the sums of the columns.
+
+    The last value keeps its sign, as flipping all of them changes no distance from 0.
+    """
+    bits = np.arange(2 ** (n - 1)) >> np.arange(n)[:, None]
+    signs = np.where(bits & 1, -1.0, 1.0)
+    return signs, signs.sum(axis=0)
 
 
 def _place(array: Floats) -> int:
-    """The row of `_all_signs` with the signs of these values, or with all of them flipped."""
+    """The column of `_all_signs` with the signs of these values, or with all of them flipped."""
     negative = array < 0
     if negative[-1]:
         negative = ~negative
