@@ -71,7 +71,7 @@ def pages() -> Iterator[tuple[str, str]]:
     link = {"rate": "8Mbit/s", "delay": "20ms", "queue": "1bdp"}
     common = {"topology": {"kind": "dumbbell", "pairs": 2, "bottleneck": link}, "duration": "6s"}
     flows = [{"contender": "tcp/cubic", "size": "300kB"}]
-    for page in sorted((Path(__file__).parents[1] / "docs").glob("*.md")):
+    for page in sorted((Path(__file__).parents[1] / "docs").rglob("*.md")):
         for block in re.findall(r"^ *```toml\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             try:
                 given = tomllib.loads(block)

@@ -135,7 +135,7 @@ def test_real_linux_runs_there_too(client: Any, tmp_path: Path) -> None:
         engine=lambda where: DaskExecutor(client, where)
     )
     assert set(there.runs["status"]) == {"ok"}
-    # Two runs of one seed differ by the resolution of the kernel's clock, on one machine too (docs/real-linux.md).
+    # Two runs of one seed differ by the resolution of the kernel's clock, on one machine too: docs/how-to/real-linux.md
     assert there.flows["sent_packets"].equals(here.flows["sent_packets"])
     for mine, theirs in zip(here.flows["completion_s"], there.flows["completion_s"], strict=True):
         assert abs(mine - theirs) < 5e-6

@@ -17,8 +17,8 @@ from haltere import Scenario, core, run
 
 PAGES = sorted(
     page
-    for page in (ROOT / "docs").glob("*.md")
-    if "```python" in page.read_text() and page.name != "tutorial.md"  # test_pages.py walks it
+    for page in (ROOT / "docs").rglob("*.md")
+    if "```python" in page.read_text() and page.name != "first-study.md"  # test_pages.py walks it
 )
 
 
@@ -40,7 +40,7 @@ def test_the_blocks_of_the_page_run(
 
 
 def test_the_flows_of_study_files_can_be_run() -> None:
-    text = (ROOT / "docs" / "study-files.md").read_text()
+    text = (ROOT / "docs" / "reference" / "study-files.md").read_text()
     blocks = re.findall(r"^```toml\n(\[\[flows\]\]\n.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 2
     for block in blocks:
@@ -51,7 +51,7 @@ def test_the_flows_of_study_files_can_be_run() -> None:
 
 def test_the_scenarios_of_study_files_can_be_run() -> None:
     """Losses and jitter, a graph, measured paths."""
-    text = (ROOT / "docs" / "study-files.md").read_text()
+    text = (ROOT / "docs" / "reference" / "study-files.md").read_text()
     blocks = re.findall(r"^```toml\n(\[topology\].*?)^```", text, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 3
     for block in blocks:
@@ -59,7 +59,7 @@ def test_the_scenarios_of_study_files_can_be_run() -> None:
 
 
 def test_the_page_of_study_files_names_everything_that_a_scenario_can_say() -> None:
-    text = (ROOT / "docs" / "study-files.md").read_text()
+    text = (ROOT / "docs" / "reference" / "study-files.md").read_text()
     named = set(re.findall(r"`([\w-]+)`", text.split("## Everything a scenario can say")[1].split("\n## ")[0]))
     schema = core.scenario_schema()
     for name, table in [("the scenario", schema), *schema["$defs"].items()]:
@@ -75,10 +75,10 @@ def test_the_notebook_style_page_is_among_them() -> None:
 def test_the_page_of_queues_names_every_discipline_and_every_parameter() -> None:
     sections = dict(
         part.split("\n", 1)
-        for part in re.split(r"^### ", (ROOT / "docs" / "queues.md").read_text(), flags=re.MULTILINE)
+        for part in re.split(r"^### ", (ROOT / "docs" / "reference" / "queues.md").read_text(), flags=re.MULTILINE)
     )
     for one in core.queues():
-        assert one["name"] in sections, f"docs/queues.md has no section {one['name']}"
+        assert one["name"] in sections, f"docs/reference/queues.md has no section {one['name']}"
         listed = re.findall(r"^- `(\w+)` \(", sections[one["name"]], re.MULTILINE)
         assert listed == [parameter["name"] for parameter in one["parameters"]], one["name"]
         for parameter in one["parameters"]:
@@ -93,13 +93,13 @@ def _bytes(text: str) -> str:
 
 
 def test_the_scenario_with_queues_can_be_run() -> None:
-    text = (ROOT / "docs" / "queues.md").read_text()
+    text = (ROOT / "docs" / "reference" / "queues.md").read_text()
     (block,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert run(Scenario.from_toml(block)).status == "ok"
 
 
 def test_the_commands_of_the_page_on_starting_run(haltere: Haltere, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "start.md").read_text()
+    text = (ROOT / "docs" / "tutorial" / "start.md").read_text()
     commands = re.findall(r"^\$ haltere ((?:new|run|report|compare|presets) .*?)(?:  +#.*)?$", text, re.MULTILINE)
     assert len(commands) == 7
     for command in commands:
@@ -119,7 +119,7 @@ def test_the_commands_of_the_page_on_exploring_run(haltere: Haltere, tmp_path: P
         (tmp_path / "results" / name).symlink_to(tmp_path / "results" / "my-study")
     run = json.loads((tmp_path / "results" / "my-study" / "manifest.json").read_text())
     assert run["counts"]["runs"] == 12
-    text = (ROOT / "docs" / "exploring.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "exploring.md").read_text()
     commands = re.findall(r"^\$ haltere (.*?)(?:  +#.*)?$", text, re.MULTILINE)
     assert len(commands) == 7
     first = haltere("trace", "results/my-study", "--run", "").stderr.split()[-1]

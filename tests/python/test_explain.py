@@ -301,7 +301,7 @@ def test_the_command_over_a_study(haltere: Haltere, small_study: Path, tmp_path:
 
 
 def test_quinns_cubic_is_ours_with_its_rule_where_reno_would_have_the_larger_window():
-    """The answer of docs/explain.md: under loss the two part in that rule, and in hardly anything else."""
+    """The answer of docs/how-to/explain.md: under loss the two part in that rule, and in hardly anything else."""
     conditions = {"fidelity": "stack", "loss": "5%", "size": "1MB", "replications": 8}
     same = haltere.explain("quic@quinn/cubic", "quic@quinn/cubic+haltere-hystart+reno-friendly=quinn", **conditions)
     assert abs(same.whole.interval.value) < 0.05

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 import pytest
-from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 
 from conftest import ROOT
+from draws import SHAPES, Floats, real
 from haltere.claims import Outcome, ahead, all_of, exceeds, load, not_ahead, standings
 from haltere.claims.comparison import Comparison
 from haltere.metrics import METRICS
@@ -25,30 +25,7 @@ from haltere.paths.periods import compare as change_of
 from haltere.paths.tallies import Tallies
 from haltere.stats import Interval, leads, mean, p_of_shift, paired, replications_needed, trimmed_mean
 
-Floats = NDArray[np.float64]
-Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
-
 CASES, AT_MOST = 4000, 240
-
-
-def _bursty(generator: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Values of which one in five is three times as large, as completion times with a timeout are."""
-    return np.log(3.0) * (generator.random(shape) < 0.2) + 0.1 * generator.standard_normal(shape)
-
-
-SHAPES: dict[str, Draw] = {
-    "normal": lambda generator, shape: 0.2 * generator.standard_normal(shape),
-    "skewed": lambda generator, shape: 0.3 * generator.exponential(1.0, shape),
-    "bursty": _bursty,
-}
-
-
-def real(values: Floats, *, picked_last: bool) -> bool:
-    """Whether the best of some contenders is called really better than another, or than the worst alone."""
-    means = values.mean(axis=1)
-    first, last = int(means.argmin()), int(means.argmax())
-    found = leads(values.tolist(), first)
-    return any(lead.ahead and (lead.other == last or not picked_last) for lead in found)
 
 
 def test_the_bounds_are_those_of_the_binomial_distribution() -> None:

@@ -108,7 +108,7 @@ def test_functions_tell_their_fields() -> None:
 
 
 def test_every_kind_has_its_section_in_the_documentation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "figures-and-claims.md").read_text(encoding="utf-8")
     for kind in (one for one in kinds.KINDS if one.__module__.startswith("haltere.")):
         assert f"[[{kind.description.list}]]" in page
         assert f"`{kind.description.function}`" in page

@@ -232,7 +232,7 @@ def test_the_toml_of_the_pages_is_accepted(page: Path, block: str) -> None:
 
 def test_the_tutorial_can_be_walked(haltere: Haltere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files are written and its commands given in the order of the page."""
-    text = (ROOT / "docs" / "tutorial.md").read_text()
+    text = (ROOT / "docs" / "tutorial" / "first-study.md").read_text()
     for block in re.finditer(r"^```(console|toml|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         named = re.match(r"# (\S+/\S+)\n", block[2])
         if named:
@@ -246,7 +246,7 @@ def test_the_tutorial_can_be_walked(haltere: Haltere, tmp_path: Path, monkeypatc
         else:
             with monkeypatch.context() as there:
                 there.chdir(tmp_path)
-                exec(compile(block[2], "tutorial.md", "exec"), {})
+                exec(compile(block[2], "first-study.md", "exec"), {})
     results = tmp_path / "results" / "loss-and-size"
     assert sorted(file.stem for file in results.glob("figures/*.pdf")) == ["time-by-loss", "time-ratio", "times-500kb"]
     assert "QUIC is faster than TCP" in (results / "verdicts.md").read_text()

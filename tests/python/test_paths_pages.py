@@ -17,8 +17,8 @@ SMALL = {"compare": ["--sources", "3", "--destinations", "10", "--k", "3", "--dr
 
 
 def lines(title: str) -> list[list[str]]:
-    """The calls of haltere below a heading of docs/paths.md."""
-    section = (ROOT / "docs" / "paths.md").read_text().split(f"### {title}\n", 1)[1].split("\n#", 1)[0]
+    """The calls of haltere below a heading of docs/how-to/paths.md."""
+    section = (ROOT / "docs" / "how-to" / "paths.md").read_text().split(f"### {title}\n", 1)[1].split("\n#", 1)[0]
     block = re.search(r"```console\n(.*?)```", section, re.DOTALL)
     assert block is not None
     told = (re.sub(r"\s#.*", "", line.removeprefix("$ ")) for line in block[1].splitlines())
@@ -71,7 +71,7 @@ def test_the_walk_with_ripe_atlas(tmp_path: Path, haltere: Haltere) -> None:
 def test_the_page_on_python_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (ROOT / "docs" / "paths-python.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "paths-python.md").read_text()
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

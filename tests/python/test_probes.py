@@ -187,7 +187,7 @@ def scenario(load: dict[str, object], folder: Path) -> Scenario:
 
 
 def test_a_capture_is_replayed_with_its_timing() -> None:
-    example = ROOT / "docs" / "captures" / "page.pcapng"
+    example = ROOT / "docs" / "how-to" / "captures" / "page.pcapng"
     packets = core.capture(example.read_bytes())
     found = package.run(scenario({"capture": "page.pcapng", "ways": "two", "gap": "1s", "count": 1}, example.parent))
     assert found.loads["sent_packets"].sum() == len(packets["len"])
@@ -211,13 +211,13 @@ def test_the_tables_of_one_run() -> None:
 
 
 def test_the_scenarios_of_the_page_can_be_run() -> None:
-    text = (ROOT / "docs" / "probes.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "probes.md").read_text()
     blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 3
     for block in blocks:
         topology = {"kind": "point-to-point", "link": {"rate": "100Mbit/s", "delay": "5ms", "queue": "1000p"}}
         data = {"topology": topology, "duration": "3s", **tomllib.loads(block)}
-        assert package.run(Scenario(data, folder=ROOT / "docs")).status == "ok", block
+        assert package.run(Scenario(data, folder=ROOT / "docs" / "how-to")).status == "ok", block
 
 
 def test_scenarios_in_python_have_probes_and_loads() -> None:

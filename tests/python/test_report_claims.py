@@ -240,7 +240,7 @@ def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
-    page = (STUDY.parents[1] / "docs" / "figures-and-claims.md").read_text(encoding="utf-8")
+    page = (STUDY.parents[1] / "docs" / "reference" / "figures-and-claims.md").read_text(encoding="utf-8")
     listing, of_flows = re.findall(r"```toml\n(.*?)```", page, re.S)
     (tmp_path / "flows.toml").write_text(of_flows, encoding="utf-8")
     (one,) = kinds.read(tmp_path / "flows.toml").of(Bars)

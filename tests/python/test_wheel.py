@@ -101,7 +101,7 @@ def test_a_shipped_study_is_run_and_reported_by_name(installed: Run) -> None:
 
 
 def test_a_worker_of_a_cluster_loads_none_of_the_large_packages(installed: Run) -> None:
-    """It needs the wheel and distributed alone (docs/cluster.md)."""
+    """It needs the wheel and distributed alone (docs/how-to/cluster.md)."""
     code = f"""
 import sys
 from haltere.runner import dask

@@ -15,7 +15,7 @@ from haltere import Scenario, core, run
 from haltere.adhoc.conditions import Conditions, PathConditions
 from haltere.errors import InputError
 
-PAGE = (ROOT / "docs" / "wireless.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "wireless.md").read_text()
 
 
 def test_presets_are_listed_and_shown_with_the_source_of_each_number(haltere: Haltere) -> None:

@@ -1,8 +1,9 @@
 """Counts the packets that agree before model and kernel differ: `first_differences.py [--kernel FOLDER] [--only TEXT]`.
 
 Runs a grid of bare transfers over congestion controls, loss rates, round trips, queues and sizes, each with the same
-losses in the model and on the kernel of fidelity `linux`. Prints a table of medians for `docs/validation.md`, and with
-`--each` a line for each transfer. The kernel's packets are kept in FOLDER, if given, and taken from it the next time.
+losses in the model and on the kernel of fidelity `linux`. Prints a table of medians for
+`docs/explanation/validation.md`, and with `--each` a line for each transfer. The kernel's
+packets are kept in FOLDER, if given, and taken from it the next time.
 """
 
 from __future__ import annotations

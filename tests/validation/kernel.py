@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lay the model beside the kernel's measurements: write the tables of docs/validation.md and its figure.
+"""Lay the model beside the kernel's measurements: write the tables of docs/explanation/validation.md and its figure.
 
 usage: .venv/bin/python tests/validation/kernel.py
 """
@@ -23,7 +23,7 @@ import cases
 from haltere import core
 from haltere.adhoc.conditions import Conditions
 
-DOCUMENT = cases.ROOT / "docs" / "validation.md"
+DOCUMENT = cases.ROOT / "docs" / "explanation" / "validation.md"
 FIGURE = cases.ROOT / "docs" / "figures" / "kernel-cwnd.svg"
 STYLE = cases.ROOT / "python" / "haltere" / "figures" / "paper.mplstyle"
 REPLICATIONS = 1000

@@ -3,7 +3,7 @@
 //! The stacks are taken from the registry as they are: packets are real bytes, sealed by TLS 1.3, that travel through
 //! the simulator's links as [`Body::Udp`](haltere_transport::Body::Udp). What a stack reads of its surroundings comes
 //! from the run: the time from `Cx` ([`clock`]), its random numbers from a named stream ([`seeds`]), its certificate
-//! from a file ([`tls`]). `docs/stacks.md` says what is not the run's and therefore differs between two runs: the bytes
+//! from a file ([`tls`]). `docs/reference/stacks.md` says what is not the run's and therefore differs between two runs: the bytes
 //! of TLS, not their lengths; with [`Cipher::Null`] not even these.
 //!
 //! A stack is one implementation of [`connection::StackConnection`], a thin layer over its own types ([`quinn`],

@@ -322,7 +322,8 @@ def trace(
     The simulator records every change. A kernel is asked twenty times a round trip, and its queues are not recorded.
 
     Into the folder `qlog` goes what each end saw and decided, a qlog file an end; into the folder `pcap` what each of
-    `links` delivered, or every link if none is named, a pcapng file a link (`docs/looking-inside.md`). Simulator only.
+    `links` delivered, or every link if none is named, a pcapng file a link (`docs/how-to/looking-inside.md`).
+    Simulator only.
 
     `shadow` names congestion controls (`cubic-hystart`, or a contender) that receive the events of each flow's own.
     What they ask for is recorded and never used; `Trace.shadows` says where each parts from the flow's. Model only.
@@ -359,7 +360,7 @@ def refuse_files(fidelity: fidelities.Fidelity, **folders: str | Path | None) ->
                 f"is written by the simulator, not at fidelity {fidelity!r}",
                 field=name,
                 given=str(folder),
-                right=f"fidelity {' or '.join(fidelities.simulated())}; or the programs' own logs (docs/programs.md)",
+                right=f"fidelity {' or '.join(fidelities.simulated())}; or programs' logs (docs/how-to/programs.md)",
             )
 
 

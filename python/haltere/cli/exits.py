@@ -1,4 +1,4 @@
-"""How `haltere` ends: the exit codes that scripts can rely on (`docs/exit-codes.md`)."""
+"""How `haltere` ends: the exit codes that scripts can rely on (`docs/reference/exit-codes.md`)."""
 
 from __future__ import annotations
 

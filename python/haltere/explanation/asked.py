@@ -63,7 +63,7 @@ def explain_all(study: Study, folder: Path, how: How) -> list[Kept]:
             right="`haltere run` of the study first, or the folder of its results",
         )
     if not study.file.why:
-        right = "a table [[why]] in its study.toml (see docs/explain.md), or two contenders"
+        right = "a table [[why]] in its study.toml (see docs/how-to/explain.md), or two contenders"
         raise ArgumentError("the study asks for no explanation", field="study", given=study.name, right=right)
     _check_claims(study)
     there = {one.key: one for one in read(folder, manifest)}

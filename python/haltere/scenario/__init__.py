@@ -121,7 +121,8 @@ class Scenario:
         """One link, one flow a contender, loss in the data direction; units as in scenario files.
 
         Without `size` the flows are unlimited and `duration` must be given. `starts` are the flows' start times.
-        `probes` and `loads` are tables as in scenario files (docs/probes.md): `[{"kind": "icmp", "interval": "1s"}]`.
+        `probes` and `loads` are tables as in scenario files (docs/how-to/probes.md):
+        `[{"kind": "icmp", "interval": "1s"}]`.
         """
         flows = []
         for index, contender in enumerate(contenders):

@@ -1,6 +1,6 @@
 """Claims about this study's question: rules that its results confirm, contradict or leave undecided.
 
-Write a rule before you look at the results. docs/figures-and-claims.md explains the building blocks.
+Write a rule before you look at the results. docs/reference/figures-and-claims.md explains the building blocks.
 """
 
 from haltere.claims import Verdict, ahead, all_of, answer, claim

@@ -336,7 +336,7 @@ def _chosen(every: Sequence[Judged], numbers: Sequence[int], study: Study) -> li
         raise InputError(
             "the study has no claims",
             given=study.name,
-            right="a study with a claims.py (see docs/figures-and-claims.md)",
+            right="a study with a claims.py (see docs/reference/figures-and-claims.md)",
         )
     for number in numbers:
         if not 1 <= number <= len(every):

@@ -1,4 +1,4 @@
-//! The table of `docs/mqtt-conformance.md` and the tests agree.
+//! The table of `docs/reference/mqtt-conformance.md` and the tests agree.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mqtt-conformance.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/mqtt-conformance.md");
     let page = std::fs::read_to_string(page).unwrap();
     let table = page.lines().skip_while(|line| !line.starts_with("|---"));
     table.skip(1).map(row).collect()

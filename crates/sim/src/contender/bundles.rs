@@ -93,7 +93,7 @@ pub const BUNDLES: &[Bundle] = &[
         transport: Transport::Tcp,
         summary: "Linux 6.12: the defaults",
         sets: &[],
-        lacks: "nothing that is known (docs/validation.md)",
+        lacks: "nothing that is known (docs/explanation/validation.md)",
     },
     Bundle {
         name: "ns3-2017",

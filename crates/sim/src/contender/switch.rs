@@ -88,11 +88,14 @@ impl Switch {
                 "the client's first version is not the server's: one round trip more",
                 "RFC 9000 section 6",
             ),
-            Switch::Haltere => {
-                ("haltere", QUIC, "our congestion control of that name inside a production stack", "docs/stacks.md")
-            }
+            Switch::Haltere => (
+                "haltere",
+                QUIC,
+                "our congestion control of that name inside a production stack",
+                "docs/reference/stacks.md",
+            ),
             Switch::NullCipher => {
-                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/stacks.md")
+                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/reference/stacks.md")
             }
         };
         About { name, transports, summary, source }

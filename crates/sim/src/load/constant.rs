@@ -11,7 +11,7 @@ pub(super) const ENTRY: LoadKind = LoadKind {
     description: Description {
         name: "constant",
         summary: "UDP datagrams at a constant rate.",
-        reference: "docs/probes.md",
+        reference: "docs/how-to/probes.md",
     },
     fields: &["size", "rate"],
     shapes,

@@ -11,7 +11,7 @@ pub(super) const ENTRY: LoadKind = LoadKind {
     description: Description {
         name: "on-off",
         summary: "UDP datagrams at a constant rate in some periods, and none between them.",
-        reference: "docs/probes.md",
+        reference: "docs/how-to/probes.md",
     },
     fields: &["size", "rate", "on", "off", "periods"],
     shapes,

@@ -14,7 +14,7 @@ pub(super) const ENTRY: LoadKind = LoadKind {
     description: Description {
         name: "replay",
         summary: "The packets of a capture at their times, over and over.",
-        reference: "docs/probes.md",
+        reference: "docs/how-to/probes.md",
     },
     fields: &["capture", "ways", "gap", "count"],
     shapes,

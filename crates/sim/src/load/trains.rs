@@ -14,7 +14,7 @@ pub(super) const ENTRY: LoadKind = LoadKind {
     description: Description {
         name: "trains",
         summary: "A number of UDP datagrams back to back. Each is answered; the next train follows the answers.",
-        reference: "docs/probes.md",
+        reference: "docs/how-to/probes.md",
     },
     fields: &["size", "rate", "packets", "answer", "timeout", "gap", "count"],
     shapes,

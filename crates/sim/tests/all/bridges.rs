@@ -220,7 +220,7 @@ proptest! {
     }
 }
 
-/// The example of `docs/mqtt.md`.
+/// The example of `docs/how-to/mqtt.md`.
 #[test]
 fn publishers_at_the_edge_reach_a_subscriber_in_the_cloud_over_4g() {
     let about = json!({

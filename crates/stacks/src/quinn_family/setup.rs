@@ -1,4 +1,4 @@
-//! How the stacks of this family are set up: as their defaults say, but for what `docs/stacks.md` lists: random
+//! How the stacks of this family are set up: as their defaults say, but for what `docs/reference/stacks.md` lists: random
 //! numbers, windows, path MTU, segmentation offload.
 
 use super::connection::Connection;

@@ -170,7 +170,7 @@ fn paths_that_cannot_be_are_refused_with_the_reason() {
 fn noq_loses_packets_of_other_paths_when_it_updates_keys() {
     // `packet_crypto.rs`, `decrypt_packet_body`: whether a packet may still have the old keys is told by its number, and the
     // numbers of one path say nothing of those of another. What is in flight on another path is then dropped as damaged. When
-    // this fails, the stack was mended: docs/stacks.md must say so.
+    // this fails, the stack was mended: docs/reference/stacks.md must say so.
     let damaged = |second: u64, seed: u64| {
         let [client, server] =
             [Role::Client, Role::Server].map(|role| end(Config { cipher: Cipher::Tls, ..multipath(role, OWN) }, seed));

@@ -22,7 +22,7 @@ pub const MPTCP: &[Mptcp] = &[
         "scheduler",
         Kind::Scheduler,
         "which subflow gets the next data; its name alone sets it, too",
-        "docs/schedulers.md",
+        "docs/reference/schedulers.md",
         (
             |c: &mptcp::Config| Value::Scheduler(c.scheduler),
             |c: &mut mptcp::Config, v| c.scheduler = scheduler(v, c.scheduler),
@@ -103,7 +103,7 @@ pub const MPQUIC: &[Mpquic] = &[
         "scheduler",
         Kind::Scheduler,
         "which path takes the next packet; its name alone sets it, too",
-        "docs/schedulers.md",
+        "docs/reference/schedulers.md",
         (
             |c: &quic::Config| Value::Scheduler(c.scheduler),
             |c: &mut quic::Config, v| c.scheduler = scheduler(v, c.scheduler),

@@ -1,7 +1,7 @@
 //! quiche, with BoringSSL.
 //!
 //! Set up as quiche's defaults and its own programs do (`apps/src/args.rs`, `tokio-quiche/src/quic/io/worker.rs`), but
-//! for what `docs/stacks.md` lists. Two things are done as in those programs, since quiche leaves them to its caller:
+//! for what `docs/reference/stacks.md` lists. Two things are done as in those programs, since quiche leaves them to its caller:
 //! connection ids, and when a paced datagram goes.
 
 use crate::interposed::draw;

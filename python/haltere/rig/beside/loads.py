@@ -1,6 +1,6 @@
 """Loads on real sockets: datagrams that keep to their own times, and who counts or answers them.
 
-The datagrams, their times and the lengths of periods are those of the model's loads (docs/probes.md).
+The datagrams, their times and the lengths of periods are those of the model's loads (docs/how-to/probes.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Probes on real sockets: requests whose round-trip times are taken, and who answers them.
 
-The requests and their times are those of the model's probes (docs/probes.md).
+The requests and their times are those of the model's probes (docs/how-to/probes.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 //! qlog: what each end of a connection sees and decides, one event per line (RFC 7464).
 //!
 //! QUIC's events are those of the schema. TCP's events use the same schema, so that the same tools read them; data that
-//! the schema has no field for is added in extra fields. `docs/looking-inside.md` has the table.
+//! the schema has no field for is added in extra fields. `docs/how-to/looking-inside.md` has the table.
 
 mod packets;
 mod schema;

@@ -1,6 +1,6 @@
 //! tquic, with BoringSSL, over one path or several.
 //!
-//! Set up as tquic's defaults and its own programs do (`tools/src/bin`), but for what `docs/stacks.md` lists. An endpoint of
+//! Set up as tquic's defaults and its own programs do (`tools/src/bin`), but for what `docs/reference/stacks.md` lists. An endpoint of
 //! tquic with at most one connection.
 
 mod tls;
