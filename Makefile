@@ -174,7 +174,7 @@ docs: $(VENV)/docs.stamp build
 	@$(STEP) 'build the site' env PYTHONPATH=tools $(BIN)/python -m pages.make target/site
 
 pages: build
-	@$(BIN)/haltere pages studies docs --canary
+	@$(BIN)/haltere pages README.md docs studies --canary
 
 studies: build
 	@$(BIN)/python tools/studies.py $(STUDIES) --minutes $(or $(MINUTES),60) $(addprefix --fidelity ,$(FIDELITY))

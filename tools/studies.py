@@ -88,8 +88,8 @@ def main() -> int:
         if why is not None:
             show.say(f"  left out: {why}", style="yellow")
             left_out += 1
-    for folder in ("docs", "studies"):
-        kept.render(ROOT / folder)
+    for place in ("README.md", "docs", "studies"):
+        kept.render(ROOT / place)
     return left_out
 
 

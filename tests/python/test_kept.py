@@ -81,8 +81,8 @@ def study(results: Path, tmp_path: Path) -> Path:
 
 
 def test_no_page_of_the_project_differs_from_what_is_kept() -> None:
-    wrong = [(str(file.relative_to(ROOT)), lines) for file, lines in kept.check(ROOT / "studies")]
-    wrong += [(str(file.relative_to(ROOT)), lines) for file, lines in kept.check(ROOT / "docs")]
+    places = [ROOT / name for name in ("README.md", "docs", "studies")]
+    wrong = [(str(file.relative_to(ROOT)), lines) for place in places for file, lines in kept.check(place)]
     assert not wrong, "`haltere pages` writes them anew"
 
 
@@ -122,6 +122,20 @@ def test_a_number_that_was_changed_by_hand_is_found(results: Path, study: Path, 
     assert f"line {line}: is not what is kept" in said.stderr
     assert haltere("pages", str(study)).returncode == 0
     assert kept.check(study) == []
+
+
+def test_a_page_can_be_named_instead_of_its_folder(results: Path, study: Path, haltere: Haltere) -> None:
+    kept.keep(results, study)
+    page = study / "README.md"
+    whole = page.read_text()
+    page.write_text(whole.replace("-->30<!--", "-->31<!--"))
+    assert haltere("pages", str(page), "--check").returncode == 5
+    assert haltere("pages", str(page)).returncode == 0
+    assert page.read_text() == whole
+    refused = haltere("pages", str(study / "study.toml"))
+    assert refused.returncode == 2
+    assert "is no page and no folder" in refused.stderr
+
 
 
 def test_the_command_keeps_and_says_what_it_wrote(results: Path, study: Path, haltere: Haltere) -> None:

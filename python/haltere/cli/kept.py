@@ -39,21 +39,21 @@ def _tell(what: str, found: Sequence[Change]) -> None:
         show.say(f"  {one}")
 
 
-def pages(folders: Sequence[Path], *, check: bool, canary: bool) -> None:
+def pages(places: Sequence[Path], *, check: bool, canary: bool) -> None:
     """Write pages anew, or say which of them differ from what is kept."""
-    for folder in folders:
-        if not folder.is_dir():
-            right = "the folder of a study, or one with studies and pages"
-            raise InputError("is no folder", field="FOLDER", given=shown(folder), right=right)
-    stale = [line for folder in folders for line in _stale(folder)] if canary else []
+    for place in places:
+        if not place.is_dir() and (place.suffix != ".md" or not place.is_file()):
+            right = "a Markdown page, the folder of a study, or one with studies and pages"
+            raise InputError("is no page and no folder", field="PLACE", given=shown(place), right=right)
+    stale = [line for place in places if place.is_dir() for line in _stale(place)] if canary else []
     for line in stale:
         show.say(line, style="yellow")
     if not check:
-        for folder in folders:
-            for file in kept.render(folder):
+        for place in places:
+            for file in kept.render(place):
                 show.say(f"written anew: {shown(file)}")
         return
-    wrong = [found for folder in folders for found in kept.check(folder)]
+    wrong = [found for place in places for found in kept.check(place)]
     for file, lines in wrong:
         show.note(f"{shown(file)}: line {', '.join(map(str, lines))}: is not what is kept")
     if wrong:

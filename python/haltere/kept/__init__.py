@@ -55,21 +55,21 @@ def keep(results_dir: Path, folder: Path) -> Keeping:
     return Keeping(file, kept, tuple(changes.verdicts(before, kept)), tuple(changes.numbers(before, kept)), pages)
 
 
-def render(folder: Path) -> list[Path]:
-    """Write the numbers of all pages in a folder anew; return the pages that changed."""
+def render(place: Path) -> list[Path]:
+    """Write the numbers of a page, or of all pages in a folder, anew; return the pages that changed."""
     written = []
-    for file in pages_of(folder):
+    for file in pages_of(place):
         page = Page.read(file)
-        text = page.rendered(folder.parent)
+        text = page.rendered(place.parent)
         if text != page.source:
             write_whole(file, text.encode())
             written.append(file)
     return written
 
 
-def check(folder: Path) -> list[tuple[Path, list[int]]]:
-    """Return the pages of a folder whose numbers are not those that are kept, with the lines of the marks."""
-    pages = ((file, Page.read(file).changed(folder.parent)) for file in pages_of(folder))
+def check(place: Path) -> list[tuple[Path, list[int]]]:
+    """Return the pages in a folder, or the page, whose numbers are not those that are kept, with the marks' lines."""
+    pages = ((file, Page.read(file).changed(place.parent)) for file in pages_of(place))
     return [(file, lines) for file, lines in pages if lines]
 
 

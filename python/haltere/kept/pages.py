@@ -221,7 +221,11 @@ _WORDS: dict[str, tuple[int, Callable[..., str]]] = {
 """Each word of a mark: how many arguments it takes, and what stands there."""
 
 
-def pages_of(folder: Path) -> list[Path]:
-    """Return the pages of a folder and of those below it, by name; folders that begin with a dot are left out."""
-    found = (file for file in folder.rglob("*.md") if not any(part.startswith(".") for part in file.parts[1:]))
+def pages_of(place: Path) -> list[Path]:
+    """Return a page, or the pages of a folder and of those below it, by name.
+
+    Pages without marks and folders that begin with a dot are left out.
+    """
+    files = [place] if place.is_file() else place.rglob("*.md")
+    found = (file for file in files if not any(part.startswith(".") for part in file.parts[1:]))
     return sorted(file for file in found if _OPEN.search(Page.read(file).text))

@@ -86,7 +86,7 @@ def keep(
 
 @app.command(rich_help_panel=STUDIES)
 def pages(
-    folders: Annotated[list[Path] | None, typer.Argument(metavar="[FOLDER]...", help="Folders of pages.")] = None,
+    places: Annotated[list[Path] | None, typer.Argument(metavar="[PLACE]...", help="Pages, or folders of them.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only say which pages differ from what is kept.")] = False,
     canary: Annotated[
         bool,
@@ -99,7 +99,7 @@ def pages(
     """
     from haltere.cli.kept import pages as command
 
-    command(folders or [Path()], check=check, canary=canary)
+    command(places or [Path()], check=check, canary=canary)
 
 
 @app.command(rich_help_panel=STUDIES)
