@@ -141,7 +141,7 @@ def test_effective_monitors() -> None:
 def test_false_alarms_are_as_rare_as_promised(both: int, first: int, second: int, uneven: float) -> None:
     """At a nominal 5 %, over 60 pairs of periods: more than 12 % would be seen once in 90 times.
 
-    docs/how-to/paths.md has the rates of 600 pairs each.
+    docs/reference/traces.md has the rates of 600 pairs each.
     """
     found = false_alarms(both, first, second, uneven, trials=60, seed=3)
     assert max(found.values()) <= 0.12, found

@@ -1,6 +1,6 @@
 """Counts what scamper's own tool says of its files, by code that shares nothing with haltere's.
 
-The rules are those of docs/how-to/paths.md, written down a second time.
+The rules are those of docs/reference/traces.md, written down a second time.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def texts(file: str, limit: int | None = None) -> Iterator[str]:
     try:
         yield from _core.PathTexts(file, limit)
     except OSError as error:
-        raise InputError(str(error), field=file, right="a file in one of the formats of docs/how-to/paths.md") from None
+        raise InputError(str(error), field=file, right="a file in one of the formats of docs/reference/traces.md") from None
 
 
 KINDS = ("warts", "arts", "atlas")
@@ -75,7 +75,7 @@ def ingest(
     """Read files into a lake, and return the outcome of each, in the order of their paths.
 
     Each is `{"file": ..., "became": "ingested" | "known" | "unreadable", "entry": {...} | None, "note": str | None}`;
-    an entry is what the lake's ledger keeps of the file (`docs/how-to/paths.md`).
+    an entry is what the lake's ledger keeps of the file (`docs/reference/traces.md`).
 
     Args:
         paths: files, folders with all that is below them, or `-` for standard input.

@@ -1,6 +1,6 @@
 """A lake of measured paths: Parquet files, one row a trace, and the selection of rows that a question is about.
 
-`haltere paths ingest` writes lakes; `docs/how-to/paths.md` describes their content.
+`haltere paths ingest` writes lakes; `docs/reference/traces.md` describes their content.
 """
 
 from __future__ import annotations

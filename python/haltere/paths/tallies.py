@@ -20,7 +20,7 @@ from haltere.paths.engine import Engine, Here
 from haltere.paths.lake import Lake, Selection, reading, scan
 
 CLASSES = ("clean", "repeat", "loop", "toolong", "incomplete")
-"""Every trace is in one of these classes (`docs/how-to/paths.md`)."""
+"""Every trace is in one of these classes (`docs/reference/traces.md`)."""
 MAX_GROUPS = 512
 """A lake of more monitors is counted by groups of them."""
 _FINE = 256  # bins an octave, from 512 µs on

@@ -178,7 +178,7 @@ fn ends_as_parquet(path: &Path) -> io::Result<bool> {
 
 /// The content of `lake.json`.
 fn about_text() -> String {
-    format!("{{\n \"format\": {FORMAT},\n \"what\": \"traceroutes, a row each; see docs/how-to/paths.md\"\n}}\n")
+    format!("{{\n \"format\": {FORMAT},\n \"what\": \"traceroutes, a row each; see docs/reference/traces.md\"\n}}\n")
 }
 
 /// The format of a lake, which this version knows.
