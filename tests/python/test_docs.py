@@ -98,10 +98,13 @@ def test_the_scenario_with_queues_can_be_run() -> None:
     assert run(Scenario.from_toml(block)).status == "ok"
 
 
-def test_the_commands_of_the_page_on_starting_run(haltere: Haltere, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "tutorial" / "start.md").read_text()
-    commands = re.findall(r"^\$ haltere ((?:new|run|report|compare|presets) .*?)(?:  +#.*)?$", text, re.MULTILINE)
-    assert len(commands) == 7
+def _commands(page: Path) -> list[str]:
+    return re.findall(r"^\$ haltere (.*?)(?:  +#.*)?$", page.read_text(), re.MULTILINE)
+
+
+def test_the_commands_of_the_page_on_typical_paths_run(haltere: Haltere, tmp_path: Path) -> None:
+    commands = _commands(ROOT / "docs" / "how-to" / "typical-paths.md")
+    assert len(commands) == 4
     for command in commands:
         words, _, file = command.partition(" > ")
         short = ["--size", "20kB", "--replications", "1"] if words.startswith("compare") else []
@@ -109,6 +112,37 @@ def test_the_commands_of_the_page_on_starting_run(haltere: Haltere, tmp_path: Pa
         assert done.returncode == 0, done.stderr
         if file:
             (tmp_path / file).write_text(done.stdout)
+
+
+def _changed(text: str, diff: str) -> str:
+    """A text in which each line that a diff takes away is replaced by those that it adds after it."""
+    lines = text.splitlines()
+    for block in re.split(r"^(?=-)", diff, flags=re.MULTILINE)[1:]:
+        gone, *new = (line[1:] for line in block.splitlines())
+        there = [number for number, line in enumerate(lines) if re.sub(r"  +#.*", "", line) == gone]
+        assert there, f"no line of the new study is {gone!r}"
+        for number in there:
+            lines[number] = "\n".join(new)
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_on_starting_leads_to_another_study(haltere: Haltere, tmp_path: Path) -> None:
+    """Its commands are given, its changes are made to the three files, and its commands are given again."""
+    page = ROOT / "docs" / "tutorial" / "start.md"
+    new, *others = [command for command in _commands(page) if "results/" in command or "my-study" in command][:4]
+    assert [command.split()[0] for command in (new, *others)] == ["new", "run", "report", "explore"]
+    assert haltere(*shlex.split(new)).returncode == 0
+    changes = re.findall(r"^\*\*`([\w.]+)`\*\*.*?```diff\n(.*?)```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert [name for name, _ in changes] == ["study.toml", "figures.toml", "claims.py"]
+    for name, diff in changes:
+        file = tmp_path / "my-study" / name
+        file.write_text(_changed(file.read_text(), diff))
+    for command in others:
+        done = haltere(*shlex.split(command))
+        assert done.returncode == 0, (command, done.stderr)
+    results = tmp_path / "results" / "my-study"
+    assert "BBR ÷ CUBIC: " in (results / "verdicts.md").read_text()
+    assert (results / "figures" / "completion-time.svg").exists()
 
 
 def test_the_commands_of_the_page_on_exploring_run(haltere: Haltere, tmp_path: Path) -> None:

@@ -137,7 +137,6 @@ def test_a_page_can_be_named_instead_of_its_folder(results: Path, study: Path, h
     assert "is no page and no folder" in refused.stderr
 
 
-
 def test_the_command_keeps_and_says_what_it_wrote(results: Path, study: Path, haltere: Haltere) -> None:
     said = haltere("keep", str(results), "--study", str(study))
     assert said.returncode == 0, said.stderr

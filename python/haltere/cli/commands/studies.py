@@ -86,7 +86,9 @@ def keep(
 
 @app.command(rich_help_panel=STUDIES)
 def pages(
-    places: Annotated[list[Path] | None, typer.Argument(metavar="[PLACE]...", help="Pages, or folders of them.")] = None,
+    places: Annotated[
+        list[Path] | None, typer.Argument(metavar="[PLACE]...", help="Pages, or folders of them.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only say which pages differ from what is kept.")] = False,
     canary: Annotated[
         bool,
