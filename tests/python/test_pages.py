@@ -97,6 +97,22 @@ def test_the_page_of_python_names_all_that_the_package_offers() -> None:
         assert re.search(rf"haltere\.{name}$", text, re.MULTILINE), name
 
 
+KINDS = {"tutorial": 200, "how-to": 200, "reference": None, "explanation": 200}
+"""The folders of docs, by what their reader wants, and how many lines a page may have."""
+
+
+def test_each_page_of_the_docs_is_of_one_kind_and_only_a_reference_is_long() -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        (kind, _) = page.relative_to(ROOT / "docs").parts
+        most, lines = KINDS[kind], len(page.read_text().splitlines())
+        assert most is None or lines <= most, f"{page.name} has {lines} lines"
+
+
+def test_the_readme_and_the_change_log_of_a_first_release_are_short() -> None:
+    for name, most in (("README.md", 120), ("CHANGELOG.md", 70)):
+        assert len((ROOT / name).read_text().splitlines()) <= most, name
+
+
 def test_markers_are_filled_and_none_is_unknown() -> None:
     for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
         assert "<!-- generated:" not in filled(page.read_text()), page.name

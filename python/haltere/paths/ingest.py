@@ -58,7 +58,7 @@ def texts(file: str, limit: int | None = None) -> Iterator[str]:
     try:
         yield from _core.PathTexts(file, limit)
     except OSError as error:
-        raise InputError(str(error), field=file, right="a file in one of the formats of docs/reference/traces.md") from None
+        raise InputError(str(error), field=file, right="a format of docs/reference/traces.md") from None
 
 
 KINDS = ("warts", "arts", "atlas")
