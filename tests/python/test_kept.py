@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, core, executor, kept
 from haltere.errors import InputError
+from haltere.evolution.study import PathsStudy
 from haltere.kept import campaign, canary, changes
 from haltere.kept.pages import Page, pages_of
 from haltere.stats import Interval, mean
@@ -207,6 +208,17 @@ def test_a_mark_that_cannot_be_filled_is_named_with_its_line(
     assert wrong.value.place is not None and wrong.value.place.line == 3
 
 
+def test_a_page_says_that_nothing_is_kept_before_the_first_campaign_is(study: Path) -> None:
+    page = study / "README.md"
+    assert kept.render(study) == [page]
+    text = page.read_text()
+    assert "No campaign is kept yet." in text
+    assert "The mean is <!-- kept: value middle -->*not kept yet*<!-- end --> s" in text
+    page.write_text("<!-- kept: clams --><!-- end -->")
+    with pytest.raises(InputError, match="right: claims"):
+        kept.check(study)
+
+
 def test_a_damaged_file_says_what_to_do(results: Path, study: Path) -> None:
     kept.keep(results, study)
     campaign.file_of(study).write_text('{"format": 1}')
@@ -241,3 +253,13 @@ def test_an_exact_number_changes_with_its_value_and_a_verdict_with_its_outcome(r
     (claim,) = made.claims
     other = made.model_copy(update={"claims": (claim.model_copy(update={"outcome": "broken"}),)})
     assert [str(one) for one in changes.verdicts(made, other)] == [f"claim sooner: {claim.outcome} → broken"]
+
+
+def test_a_study_of_measured_paths_is_kept_too(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ROOT / "studies" / "internet-paths", tmp_path / "internet-paths"))
+    shutil.rmtree(folder / kept.FOLDER, ignore_errors=True)
+    PathsStudy.load(folder).run(tmp_path / "results", command="haltere run", on_progress=lambda *_: None)
+    done = kept.keep(tmp_path / "results", folder)
+    assert (done.kept.fidelities, done.kept.canary, len(done.kept.claims)) == ((), (), 7)
+    assert "-->Measured paths, version" in (folder / "README.md").read_text()
+    assert kept.mark_stale(folder) == {}
