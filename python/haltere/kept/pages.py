@@ -101,7 +101,7 @@ class Page:
             folder = self.file.parent
         part = part or campaign.MAIN
         kept = campaign.read(folder, part)
-        if kept is None and not whose and not campaign.names(folder):
+        if kept is None and not name and not campaign.names(folder):
             return words, None
         if kept is None:
             there = ", ".join(campaign.names(folder)) or "nothing yet: `haltere keep` of its results first"
