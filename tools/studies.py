@@ -15,10 +15,12 @@ from pathlib import Path
 
 from haltere import fidelity, kept, report
 from haltere.cli import show
+from haltere.evolution.study import PathsStudy
 from haltere.explanation.asked import explain_all
 from haltere.explanation.runs import How
 from haltere.kept import campaign
 from haltere.runner.study import Study
+from haltere.study import is_of_paths
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,6 +57,12 @@ def wanted(names: Sequence[str], fidelities: Sequence[str]) -> list[Wanted]:
 
 def run(one: Wanted, left_s: float) -> str | None:
     """Run, report and keep a campaign; return why not, if it would take longer than the seconds that are left."""
+    if is_of_paths(one.folder):
+        command = f"haltere run studies/{one.folder.name}"
+        with show.stages() as on_progress:
+            PathsStudy.load(one.folder).run(one.out, command=command, on_progress=on_progress)
+        _keep(one)
+        return None
     study = Study.load(one.folder, variant=one.variant, fidelity=list(one.fidelities))
     guess = study.estimate()
     if guess.seconds is not None and guess.seconds > left_s:
@@ -64,13 +72,17 @@ def run(one: Wanted, left_s: float) -> str | None:
     if study.file.why:
         with show.progress("explaining") as advance:
             explain_all(study, one.out, How(on_progress=advance))
+    _keep(one)
+    return None
+
+
+def _keep(one: Wanted) -> None:
     report.build(one.out, one.folder)
     done = kept.keep(one.out, one.folder)
     for change in (*done.verdicts, *done.numbers):
         show.say(f"  {change}")
     for page in done.pages:
         show.say(f"  written anew: {page.relative_to(ROOT)}")
-    return None
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ from haltere.claims import (
     exceeds,
     reading,
     remark,
+    value,
 )
 from haltere.claims.comparison import compare
 from haltere.metrics import METRICS, quantities
@@ -207,3 +208,16 @@ def short_answer(tables: Tables) -> list[str]:
         "The paths are those named under Design; the ones that are shipped are reconstructed from published numbers, "
         "not measured.",
     ]
+
+
+@value
+def round_trips(tables: Tables) -> pl.DataFrame:
+    """Completion times over the median path of 2011, in round trips, of each protocol with each size."""
+    rows = []
+    for protocol in tables.levels("ladder", "protocol"):
+        row = {"protocol": f"`{protocol}`"}
+        for size in tables.levels("ladder", "size"):
+            taken, rtt = times(tables, "ladder", protocol, period=LATE, size=size, quantile="median")
+            row[quantities.text(size)] = f"{(taken / rtt).mean():.2f}"
+        rows.append(row)
+    return pl.DataFrame(rows)

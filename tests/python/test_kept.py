@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, core, executor, kept
 from haltere.errors import InputError
+from haltere.evolution.study import PathsStudy
 from haltere.kept import campaign, canary, changes
 from haltere.kept.pages import Page, pages_of
 from haltere.stats import Interval, mean
@@ -156,7 +158,10 @@ def slower(scenario: core.Scenario | str, *rest: object) -> str:
 
 
 def _less(rate: object) -> object:
-    return f"{float(rate.removesuffix('Mbit/s')) * 0.99}Mbit/s" if isinstance(rate, str) else rate
+    if not isinstance(rate, str):
+        return rate
+    number, unit = re.fullmatch(r"([\d.]+)(.*)", rate).groups()  # type: ignore[union-attr]
+    return f"{float(number) * 0.99:.9f}{unit}"
 
 
 real_run: Callable[..., str] = core.run
@@ -175,6 +180,18 @@ def test_a_model_that_is_one_per_cent_off_is_noticed(
     assert kept.mark_stale(study) == {}
     kept.render(study)
     assert "the model has changed" not in (study / "README.md").read_text()
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
+def test_each_shipped_study_is_named_if_the_model_is_one_per_cent_off(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / folder.name))
+    found = {name: campaign.read(copy, name) for name in campaign.names(copy)}
+    of_today = [name for name, one in found.items() if one is not None and one.canary and not one.stale]
+    monkeypatch.setattr(executor.core, "run", slower)
+    why = kept.mark_stale(copy)
+    assert {name: why.get(name) for name in of_today} == dict.fromkeys(of_today, "the model has changed")
 
 
 def test_a_study_with_other_levels_or_rules_is_stale_but_not_one_with_other_comments(
@@ -220,6 +237,17 @@ def test_a_mark_that_cannot_be_filled_is_named_with_its_line(
     assert wrong.value.place is not None and wrong.value.place.line == 3
 
 
+def test_a_page_says_that_nothing_is_kept_before_the_first_campaign_is(study: Path) -> None:
+    page = study / "README.md"
+    assert kept.render(study) == [page]
+    text = page.read_text()
+    assert "No campaign is kept yet." in text
+    assert "The mean is <!-- kept: value middle -->*not kept yet*<!-- end --> s" in text
+    page.write_text("<!-- kept: clams --><!-- end -->")
+    with pytest.raises(InputError, match="right: claims"):
+        kept.check(study)
+
+
 def test_a_damaged_file_says_what_to_do(results: Path, study: Path) -> None:
     kept.keep(results, study)
     campaign.file_of(study).write_text('{"format": 1}')
@@ -254,3 +282,13 @@ def test_an_exact_number_changes_with_its_value_and_a_verdict_with_its_outcome(r
     (claim,) = made.claims
     other = made.model_copy(update={"claims": (claim.model_copy(update={"outcome": "broken"}),)})
     assert [str(one) for one in changes.verdicts(made, other)] == [f"claim sooner: {claim.outcome} → broken"]
+
+
+def test_a_study_of_measured_paths_is_kept_too(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(ROOT / "studies" / "internet-paths", tmp_path / "internet-paths"))
+    shutil.rmtree(folder / kept.FOLDER, ignore_errors=True)
+    PathsStudy.load(folder).run(tmp_path / "results", command="haltere run", on_progress=lambda *_: None)
+    done = kept.keep(tmp_path / "results", folder)
+    assert (done.kept.fidelities, done.kept.canary, len(done.kept.claims)) == ((), (), 7)
+    assert "-->Measured paths, version" in (folder / "README.md").read_text()
+    assert kept.mark_stale(folder) == {}

@@ -15,7 +15,6 @@ from haltere.kept import campaign, canary, changes
 from haltere.kept.campaign import FOLDER, Kept
 from haltere.kept.pages import Page, pages_of
 from haltere.results import load
-from haltere.study import Study
 
 __all__ = ["FOLDER", "Keeping", "check", "keep", "mark_stale", "render"]
 
@@ -42,8 +41,7 @@ def keep(results_dir: Path, folder: Path) -> Keeping:
     name = campaign.name_of(manifest)
     before = campaign.read(folder, name)
     found = campaign.keep(results, folder)
-    study = Study.load(folder, variant=found.variant, fidelity=list(found.fidelities))
-    chosen = canary.choose(study, list(manifest["experiments"]), found.replications)
+    chosen = canary.choose(found, folder, list(manifest["experiments"]))
     # A search costs many minutes: its findings stay until there are others.
     searched = {"when": before.values["when"]} if before is not None and "when" in before.values else {}
     kept = found.model_copy(update={"canary": chosen, "values": {**searched, **found.values}})

@@ -22,6 +22,8 @@ from haltere import claims
 from haltere.claims import findings
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written
+from haltere.evolution.results import KIND
+from haltere.evolution.results import read as read_periods
 from haltere.explanation import asked
 from haltere.explanation.answer import Explanation
 from haltere.files import reading, write_whole
@@ -85,6 +87,7 @@ class Kept(_Part):
     """The file of a campaign: all that pages show of it.
 
     Attributes:
+        fidelities: none for a study of measured paths, which runs nothing.
         definition: a hash of the study's factors, scenarios and claims, without comments and words.
         stale: why these numbers are no longer what the study gives, or an empty text.
     """
@@ -122,27 +125,32 @@ def keep(results: Results, folder: Path) -> Kept:
         InputError: if the code of the study's claims or values fails.
     """
     manifest = results.manifest
-    found = findings.find(results, folder)
+    of_paths = KIND in manifest
+    what = read_periods(results.path).evolution if of_paths else findings.tables_of(results, folder)
+    found = findings.judged(folder / "claims.py", what)
     broken = found.broken()
     if broken:
         raise InputError(broken[0], right="claims that can be judged: see the report")
+    names = [one.claim.name for one in found.judged]
+    text = manifest.get("study_text") or (folder / "study.toml").read_text(encoding="utf-8")
+    asked_of = {} if of_paths else dict(_asked(results, names))
     return Kept(
         study=manifest["study"]["name"],
-        variant=manifest["variant"],
-        fidelities=manifest["fidelities"],
+        variant=manifest.get("variant"),
+        fidelities=manifest.get("fidelities", ()),
         haltere=manifest["haltere"],
         seed=manifest["seed"],
         replications=manifest["replications"],
         runs=manifest["counts"]["runs"],
         failed=manifest["counts"]["failed"],
         finished=manifest["finished"],
-        wall_s=round(sum(session["wall_s"] for session in manifest["sessions"]), 1),
-        machine=_machine(manifest["machine"]),
+        wall_s=round(sum(session["wall_s"] for session in manifest.get("sessions", ())), 1),
+        machine=_machine(manifest["machine"]) if "machine" in manifest else "",
         kernels=tuple(dict.fromkeys(str(about["release"]) for about in manifest.get("kernels", {}).values())),
-        definition=definition(str(manifest["study_text"]), folder),
+        definition=definition(str(text), folder),
         answer=tuple(found.answer),
         claims=tuple(_claim(one) for one in found.judged),
-        values=_values(results, folder) | dict(_asked(results, [one.claim.name for one in found.judged])),
+        values=_values(what, folder) | asked_of,
         canary=(),
     )
 
@@ -193,9 +201,8 @@ def _words(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     return Table(columns=columns, rows=tuple(rows), numeric=(False,) * len(columns))
 
 
-def _values(results: Results, folder: Path) -> dict[str, Value]:
+def _values(found: Any, folder: Path) -> dict[str, Value]:
     path = folder / "claims.py"
-    found = findings.tables_of(results, folder)
     values: dict[str, Value] = {}
     for one in claims.load(path).values:
         try:
@@ -251,9 +258,9 @@ def definition(study_text: str, folder: Path) -> str:
 
 def name_of(manifest: Mapping[str, Any]) -> str:
     """Return the name of the file that keeps a campaign: `main`, `VARIANT`, `linux`, `VARIANT-model-linux`."""
-    own = manifest["study"]["fidelity"]
-    elsewhere = [] if list(manifest["fidelities"]) == list(own) else list(manifest["fidelities"])
-    return "-".join([*filter(None, [manifest["variant"]]), *elsewhere]) or MAIN
+    own, ran = list(manifest["study"]["fidelity"]), list(manifest.get("fidelities", ()))
+    elsewhere = [] if ran == own else ran
+    return "-".join([*filter(None, [manifest.get("variant")]), *elsewhere]) or MAIN
 
 
 def file_of(folder: Path, name: str = MAIN) -> Path:

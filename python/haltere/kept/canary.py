@@ -28,13 +28,16 @@ QUICK_S = 0.5
 """A run that takes longer than this (s of CPU time) is not kept, unless all do."""
 
 
-def choose(study: Study, experiments: Sequence[str], replications: int) -> tuple[Canary, ...]:
+def choose(kept: Kept, folder: Path, experiments: Sequence[str]) -> tuple[Canary, ...]:
     """Run some quick runs of a study's experiments, spread over their treatments, and return them with their metrics.
 
-    Fidelities that are not simulated have none: their runs are not exact.
+    Fidelities that are not simulated have none: their runs are not exact. Measured paths have none either.
     """
+    if not kept.fidelities:
+        return ()
+    study = Study.load(folder, variant=kept.variant, fidelity=list(kept.fidelities))
     found: list[tuple[float, Canary]] = []
-    for run in islice(_spread(study, experiments, replications), TRIED):
+    for run in islice(_spread(study, experiments, kept.replications), TRIED):
         began = time.process_time()
         metrics = measured(study, run)
         treatment = run.treatment

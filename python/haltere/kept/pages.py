@@ -71,7 +71,7 @@ class Page:
             raise InputError("has no end", place=self._place(mark.start()), right="<!-- end --> after the text")
         try:
             words, kept = self._asked(mark["words"], studies)
-            text = _said(words, kept)
+            text = _checked(words)(kept) if kept is not None else _nothing(words)
         except _MarkError as wrong:
             raise InputError(
                 str(wrong),
@@ -84,7 +84,8 @@ class Page:
         filling = f"\n\n{text}\n\n" if block else text
         return f"<!-- kept:{mark['words']}-->{filling}<!-- end -->"
 
-    def _asked(self, given: str, studies: Path) -> tuple[list[str], Kept]:
+    def _asked(self, given: str, studies: Path) -> tuple[list[str], Kept | None]:
+        """Return the words of a mark, and what is kept; None if the page's own study keeps nothing at all yet."""
         try:
             words = shlex.split(given)
         except ValueError:
@@ -100,6 +101,8 @@ class Page:
             folder = self.file.parent
         part = part or campaign.MAIN
         kept = campaign.read(folder, part)
+        if kept is None and not name and not campaign.names(folder):
+            return words, None
         if kept is None:
             there = ", ".join(campaign.names(folder)) or "nothing yet: `haltere keep` of its results first"
             raise _MarkError(f"{folder.name} keeps no campaign {part}", there)
@@ -121,7 +124,14 @@ class _MarkError(Exception):
         self.right = right
 
 
-def _said(words: Sequence[str], kept: Kept) -> str:
+def _nothing(words: Sequence[str]) -> str:
+    """What stands in the marks of a study's page before its first campaign is kept."""
+    _checked(words)
+    return "No campaign is kept yet." if words[0] == "campaign" else "*not kept yet*"
+
+
+def _checked(words: Sequence[str]) -> Callable[[Kept], str]:
+    """Return the function that fills a mark of these words, whose number of arguments is right."""
     word, *arguments = words
     if word not in _WORDS:
         raise _MarkError(f"{word} is no word of marks", nearest(word, _WORDS) or ", ".join(_WORDS))
@@ -129,7 +139,7 @@ def _said(words: Sequence[str], kept: Kept) -> str:
     if len(arguments) != count:
         plural = "" if count == 1 else "s"
         raise _MarkError(f"{word} takes {count} argument{plural}", "a text of several words stands in double quotes")
-    return function(kept, *arguments)
+    return lambda kept: function(kept, *arguments)
 
 
 def _campaign(kept: Kept) -> str:
@@ -138,8 +148,9 @@ def _campaign(kept: Kept) -> str:
     kernels = f" (Linux {', '.join(kept.kernels)})" if kept.kernels else ""
     failed = "none failed" if not kept.failed else f"{kept.failed} failed"
     plural = "s" if kept.replications != 1 else ""
+    ran = f"{'Fidelities' if len(kept.fidelities) > 1 else 'Fidelity'} {fidelities}{kernels}"
     parts = (
-        f"{'Fidelities' if len(kept.fidelities) > 1 else 'Fidelity'} {fidelities}{kernels}",
+        ran if fidelities else "Measured paths",
         f"version {kept.haltere}",
         f"seed {kept.seed}",
         f"{kept.replications} replication{plural}",
