@@ -76,7 +76,7 @@ def test_a_kind_from_outside_stands_in_files_reports_and_python(
     (study / "study.toml").write_text(synthetic.STUDY)
     (study / "figures.toml").write_text(FILE)
     page = build(results.path, study).read_text()
-    assert "<h3>Ranges</h3>" in page and 'id="figure-spread"' in page
+    assert 'id="figure-spread" class=" main"' in page  # the only figure stands beside the answer
     assert (results.path / "figures" / "spread.pdf").exists()
     (study / "figures.toml").write_text(FILE.replace('"loss"', '"los"'))
     with pytest.raises(InputError, match=r"figures\.toml:6(.|\n)*has no factor 'los'"):

@@ -222,9 +222,9 @@ def test_simultaneous_intervals_are_wider_than_single_ones() -> None:
     assert math.log(each.high / each.low) > 1.3 * (single.high - single.low)
 
 
-def test_a_comparison_needs_two_replications() -> None:
+def test_a_comparison_of_one_replication_says_how_many_it_needs() -> None:
     over = {factor: levels for factor, levels in synthetic.BASE.items() if factor != "transport"}
-    with pytest.raises(MissingDataError, match="an interval needs two"):
+    with pytest.raises(MissingDataError, match="needs 3 replications or more, has 1"):
         compare(synthetic.make(Truth(replications=1)), "base", "overhead", "transport", "quic", "tcp", over=over)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
 
-from haltere.claims.comparison import Comparison, MissingDataError
+from haltere.claims.comparison import SHARE, Comparison, MissingDataError, few
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written
 from haltere.metrics import Metric
@@ -47,15 +48,21 @@ __all__ = [
     "alike",
     "all_of",
     "answer",
+    "below",
+    "between",
     "cells",
     "claim",
     "exceeds",
+    "few",
     "load",
     "not_ahead",
     "remark",
     "value",
 ]
 
+
+OURS = "ours"
+"""Whose a claim is that no paper makes."""
 
 _FALSE_ALARMS = 0.05
 """How often a claim that holds may be contradicted by chance, at most."""
@@ -75,7 +82,15 @@ class Outcome(StrEnum):
 class Evidence:
     """One number that bears on a claim: what it is, how it reads, and what it decides (None: nothing, a remark).
 
-    `rule` is what `interval` was judged by, if it alone decided; `all_of` judges a wider one by it.
+    Attributes:
+        what: what it is.
+        numbers: how it reads, with its interval.
+        outcome: what it decides.
+        interval: the number itself.
+        rule: what `interval` was judged by, if it alone decided; `all_of` judges a wider one by it.
+        bound: what it was held against, such as `within 269 to 365 ms`.
+        sides: how many ends of the interval can contradict, for the correction of `all_of`.
+        size: how large the effect is: 1 for a ratio of 2, or for what the metric calls full; 0 if it is no effect.
     """
 
     what: str
@@ -83,6 +98,14 @@ class Evidence:
     outcome: Outcome | None
     interval: Interval | None = None
     rule: Callable[[Interval], Outcome] | None = field(default=None, compare=False, repr=False)
+    bound: str = ""
+    sides: int = 1
+    size: float = field(default=0.0, compare=False, repr=False)
+
+    @property
+    def said(self) -> str:
+        """The bound, if there is one, and the numbers: `within 269 to 365 ms: 307 [307, 308]`."""
+        return f"{self.bound}: {self.numbers}" if self.bound else self.numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +119,7 @@ class Verdict:
     @property
     def table(self) -> pl.DataFrame:
         """A row a number that bears on the claim: what it is, how it reads, and what it decides."""
-        rows = [(one.what, one.numbers, one.outcome and one.outcome.value) for one in self.evidence]
+        rows = [(one.what, one.said, one.outcome and one.outcome.value) for one in self.evidence]
         return pl.DataFrame(rows, schema=dict.fromkeys(("what", "numbers", "outcome"), pl.String()), orient="row")
 
     def _repr_html_(self) -> str:
@@ -109,13 +132,23 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Claim(Generic[Found]):
-    """One sentence of a paper, its place there, the rule by which it is judged, and the function that judges it."""
+    """One sentence of a paper, its place there, the rule by which it is judged, and the function that judges it.
+
+    `whose` names the paper's authors and year, or is `ours`; `paper` is the value that the paper states, in its unit.
+    """
 
     name: str
     sentence: str
     source: str
     rule: str
     judge: Callable[[Found], Verdict]
+    whose: str = ""
+    paper: str = ""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is the study's own claim, not one of a paper."""
+        return self.whose == OURS
 
     def verdict(self, found: Found) -> Verdict:
         """Judge the claim; undecided, with the reason, if what was found lacks what it needs."""
@@ -210,12 +243,17 @@ def _wrong(path: Path, function: Callable[..., object], given: object, right: st
     return f"{place}: {function.__name__} {what} It must return {right}"
 
 
-def claim(sentence: str, *, source: str = "") -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
+def claim(
+    sentence: str, *, source: str = "", whose: str = "", paper: str = ""
+) -> Callable[[Callable[[Found], Verdict]], Claim[Found]]:
     """Make a claim of a function that judges it; the function's docstring is the rule shown in the report.
 
     Args:
         sentence: what is claimed.
         source: where it is claimed: a section of a paper, or "our expectation".
+        whose: the paper's authors and year, such as "Cardozo 2013", or "ours" (the default if `source` begins with
+            "our").
+        paper: the value that the paper states, with its unit, such as "316 ms"; nothing if it states none.
 
     Raises:
         InputError: if one of them is missing or no text. `load` adds file and line.
@@ -229,8 +267,11 @@ def claim(sentence: str, *, source: str = "") -> Callable[[Callable[[Found], Ver
                 right='@claim("QUIC is faster under loss.", source="section 5"), or source="our expectation"',
             )
 
+    owner = whose or (OURS if source.lower().startswith("our") else "")
+
     def decorate(judge: Callable[[Found], Verdict]) -> Claim[Found]:
-        return Claim(judge.__name__, sentence, source, " ".join((inspect.getdoc(judge) or "").split()), judge)
+        rule = " ".join((inspect.getdoc(judge) or "").split())
+        return Claim(judge.__name__, sentence, source, rule, judge, owner, paper)
 
     return decorate
 
@@ -256,13 +297,14 @@ def all_of(*evidence: Evidence) -> Verdict:
     """A claim with several parts: contradicted if any part is, confirmed if all are, undecided otherwise.
 
     One of many parts may look contradicted by chance. A part contradicts on one side of its interval. Alone it does so
-    by chance in 2.5 % of cases, and two parts do in 5 %. Of more parts, each contradicts only if its interval still
-    does when it is widened to leave out 5 % divided by their number on each side (Bonferroni); if not, it is undecided.
+    by chance in 2.5 % of cases, and two parts do in 5 %; a part of `between` counts as two. Of more parts, each
+    contradicts only if its interval still does when it is widened to leave out 5 % divided by their number on each
+    side (Bonferroni); if not, it is undecided.
     Confirmation needs no correction: all parts must hold, each with 95 % confidence (R. L. Berger, "Multiparameter
     Hypothesis Testing and Acceptance Sampling", Technometrics 24(4), 1982). Parts without an interval, as those of
     `cells`, stay as they are.
     """
-    count = sum(one.outcome is not None for one in evidence)
+    count = sum(one.sides for one in evidence if one.outcome is not None)
     parts = tuple(_among(one, count) for one in evidence)
     outcomes = {one.outcome for one in parts} - {None}
     if Outcome.CONTRADICTED in outcomes:
@@ -283,8 +325,14 @@ def _among(one: Evidence, count: int) -> Evidence:
     return replace(one, numbers=f"{one.numbers}, may be chance among {count} parts", outcome=Outcome.UNDECIDED)
 
 
-def _decided(what: str, found: Interval, numbers: str, rule: Callable[[Interval], Outcome]) -> Evidence:
-    return Evidence(what, numbers, rule(found), found, rule)
+def _decided(what: str, found: Interval, metric: Metric, rule: Callable[[Interval], Outcome]) -> Evidence:
+    size = _doublings(found.value) / _doublings(metric.full) if metric.ratio else abs(found.value) / metric.full
+    return Evidence(what, reading(found, metric), rule(found), found, rule, size=size)
+
+
+def _doublings(ratio: float) -> float:
+    """How far a ratio is from 1: 1 for 2 and for 0.5; 0 for what is no ratio."""
+    return abs(math.log2(ratio)) if 0 < ratio < math.inf else 0.0
 
 
 def ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
@@ -296,7 +344,7 @@ def ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] 
             return Outcome.UNDECIDED
         return Outcome.CONFIRMED if stands == side else Outcome.CONTRADICTED
 
-    return _decided(what, found, reading(found, metric), rule)
+    return _decided(what, found, metric, rule)
 
 
 def not_ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
@@ -308,7 +356,7 @@ def not_ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "t
             return Outcome.UNDECIDED
         return Outcome.CONTRADICTED if stands == side else Outcome.CONFIRMED
 
-    return _decided(what, found, reading(found, metric), rule)
+    return _decided(what, found, metric, rule)
 
 
 def alike(what: str, found: Interval, metric: Metric) -> Evidence:
@@ -319,19 +367,63 @@ def alike(what: str, found: Interval, metric: Metric) -> Evidence:
             return Outcome.CONFIRMED
         return Outcome.CONTRADICTED if beyond(found, metric) else Outcome.UNDECIDED
 
-    return _decided(what, found, reading(found, metric), rule)
+    return _decided(what, found, metric, rule)
 
 
 def exceeds(what: str, found: Interval, threshold: float, unit: str = "") -> Evidence:
-    """The part "this number is larger than the threshold", by the interval's ends; `%` shows a share in percent."""
+    """The part "this number is larger than the threshold", by the interval's ends.
+
+    Of the units, `%` shows a share in percent and `±` a difference with its sign; any other is written as it is.
+    """
+    return _bounded(what, found, (threshold, math.inf), unit)
+
+
+def below(what: str, found: Interval, threshold: float, unit: str = "") -> Evidence:
+    """The part "this number is smaller than the threshold", by the interval's ends; units as in `exceeds`."""
+    return _bounded(what, found, (-math.inf, threshold), unit)
+
+
+def between(what: str, found: Interval, low: float, high: float, unit: str = "") -> Evidence:
+    """The part "this number lies within a range", by the interval's ends; units as in `exceeds`."""
+    return _bounded(what, found, (low, high), unit)
+
+
+def _bounded(what: str, found: Interval, ends: tuple[float, float], unit: str) -> Evidence:
+    """The part "this number lies between the ends": confirmed wholly inside, contradicted wholly outside."""
+    least, most = ends
 
     def rule(found: Interval) -> Outcome:
-        if found.low is not None and found.low > threshold:
+        if found.low is None or found.high is None:
+            return Outcome.UNDECIDED
+        if least < found.low and found.high < most:
             return Outcome.CONFIRMED
-        below = found.high is not None and found.high < threshold
-        return Outcome.CONTRADICTED if below or (found.exact and found.value == threshold) else Outcome.UNDECIDED
+        outside = found.high < least or found.low > most
+        return Outcome.CONTRADICTED if outside or (found.exact and found.value in ends) else Outcome.UNDECIDED
 
-    return _decided(what, found, reading_of(found, unit), rule)
+    finite = [end for end in ends if math.isfinite(end)]
+    # A share of treatments is no effect, and a difference from 0 has no scale of its own.
+    effects = [] if unit in ("%", "±") else [_doublings(found.value / end) for end in finite if end > 0]
+    inside = len(finite) == 2 and rule(found) is Outcome.CONFIRMED
+    size = 0.0 if inside else min(effects, default=0.0)
+    return Evidence(
+        what, reading_of(found, unit), rule(found), found, rule, _bound(ends, found, unit), len(finite), size
+    )
+
+
+def _bound(ends: tuple[float, float], found: Interval, unit: str) -> str:
+    """The range in words: `within 269 to 365 ms`, `above 0.97`."""
+    places = max(0 if unit == "%" else 3 - len(str(int(abs(found.value)))), 0)
+
+    def one(end: float) -> str:
+        number = 100 * end if unit == "%" else end
+        rounded = round(number, places)
+        return f"{rounded if rounded or not number else float(f'{number:.2g}'):.12g}".replace("-", "−")
+
+    least, most = ends
+    shown = "" if unit in ("", "±") else f" {unit}"
+    if math.isinf(most):
+        return f"above {one(least)}{shown}"
+    return f"below {one(most)}{shown}" if math.isinf(least) else f"within {one(least)} to {one(most)}{shown}"
 
 
 def cells(what: str, yes: int, no: int, total: int, at_least: float) -> Evidence:
@@ -382,10 +474,11 @@ def reading_of(found: Interval, unit: str = "") -> str:
 
     value = one(found.value) + (" %" if unit == "%" else "")
     if found.low is None or found.high is None:
-        return f"{value} (no interval from {found.n} replications)"
+        return f"{value} (an interval {few(found.n)})"
     if found.exact:
         return f"{value} (exact)"
-    return f"{value} [{one(found.low)}, {one(found.high)}]"
+    each = f" in each of {found.n} replications" if found.method == SHARE else ""
+    return f"{value}{each} [{one(found.low)}, {one(found.high)}]"
 
 
 def load(path: Path) -> Contents:

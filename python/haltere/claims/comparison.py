@@ -17,10 +17,21 @@ from numpy.typing import NDArray
 from haltere.metrics import METRICS, Metric, quantities
 from haltere.metrics.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
-from haltere.stats.intervals import clopper_pearson
+from haltere.stats.intervals import clopper_pearson, together
 
 Levels = Mapping[str, Sequence[str]]
 """For every factor of the experiment but the compared one, the levels that a statement speaks of."""
+
+
+LEAST = 3
+"""Replications that an interval needs, unless all give the same value."""
+SHARE = "Clopper and Pearson"
+"""The method of the interval of a share that is the same in every replication."""
+
+
+def few(has: int) -> str:
+    """Say that there are too few replications: `needs 3 replications or more, has 1`."""
+    return f"needs {LEAST} replications or more, has {has}"
 
 
 class MissingDataError(LookupError):
@@ -56,11 +67,11 @@ class Comparison:
         if not found.exact or (self.matrix == self.matrix[:, :1]).all():
             return found
         low, high = clopper_pearson(found.value, found.n, (1 - found.confidence) / 2)
-        return Interval(found.value, low, high, found.n, found.confidence, "Clopper and Pearson")
+        return Interval(found.value, low, high, found.n, found.confidence, SHARE)
 
     def each(self) -> list[Interval]:
-        """One interval a cell, wide enough that all of them hold together with 95 % confidence (Šidák, 1967)."""
-        confidence = 0.95 ** (1 / len(self.cells))
+        """One interval a cell, wide enough that all of them hold together with 95 % confidence."""
+        confidence = together(len(self.cells))
         return [self._back(mean(row, confidence)) for row in self.matrix]
 
     def within(self, keep: Levels) -> Comparison:
@@ -133,8 +144,8 @@ def complete(
         raise MissingDataError(message)
     shared = sorted(set.intersection(*(set(rows[tuple(cell.values())]) for cell in cells)))
     if len(shared) < 2:
-        message = f"only {len(shared)} replications are complete in all {len(cells)} treatments; an interval needs two"
-        raise MissingDataError(message)
+        every = f" that {'are' if len(shared) != 1 else 'is'} complete in all {len(cells)} treatments"
+        raise MissingDataError(f"{few(len(shared))}{every if len(cells) > 1 else ''}")
     return tuple(cells), np.array([[rows[tuple(cell.values())][r] for r in shared] for cell in cells])
 
 

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from haltere import claims
-from haltere.claims import Verdict
+from haltere.claims import Evidence, Verdict
+from haltere.claims.answering import from_verdicts
 from haltere.metrics.levels import known_levels
 from haltere.metrics.tables import Tables
 from haltere.results import Results
+
+LEADING = 3
+"""Numbers of a claim that are not folded away."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,18 @@ class Judged:
 
     claim: claims.Claim[Any]
     verdict: Verdict
+
+    @property
+    def leading(self) -> list[Evidence]:
+        """The numbers that a table shows at once: at most three, first those that decide as the verdict does."""
+        deciding = [one for one in self.verdict.evidence if one.outcome is not None]
+        return sorted(deciding, key=lambda one: one.outcome is not self.verdict.outcome)[:LEADING]
+
+    @property
+    def others(self) -> list[Evidence]:
+        """All other numbers, in their order."""
+        leading = self.leading
+        return [one for one in self.verdict.evidence if not any(one is other for other in leading)]
 
 
 @dataclass(frozen=True)
@@ -50,7 +66,10 @@ def find(results: Results, study_dir: Path) -> Findings:
     Raises:
         haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
     """
-    return judged(study_dir / "claims.py", tables_of(results, study_dir))
+    found = judged(study_dir / "claims.py", tables_of(results, study_dir))
+    if found.answer or found.broken_answer:
+        return found
+    return replace(found, answer=from_verdicts([(one.claim, one.verdict) for one in found.judged]))
 
 
 def judged(path: Path, found: Any) -> Findings:
@@ -88,7 +107,7 @@ def markdown(findings: Findings) -> str:
     if findings.judged:
         lines += ["| claim | verdict | deciding numbers |", "|---|---|---|"]
     for number, one in enumerate(findings.judged, 1):
-        evidence = "; ".join(f"{e.what}: {e.numbers}" for e in one.verdict.evidence) or one.verdict.reason
+        evidence = "; ".join(f"{e.what}: {e.said}" for e in one.verdict.evidence) or one.verdict.reason
         cells = (f"{number}. {one.claim.sentence}", f"*{one.verdict.outcome.value}*", evidence)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines).strip() + "\n"

@@ -66,7 +66,7 @@ def means(results: Results) -> pl.DataFrame:
     rows = []
     for experiment, own in tables.factors.items():
         for metric in (part for one in METRICS.values() for part in tables.parted(one, experiment)):
-            for levels, found in summarise(tables.values(experiment, metric), list(own)).items():
+            for levels, found in summarise(tables.values(experiment, metric), list(own), metric).items():
                 placed = dict(zip(own, levels, strict=True))
                 numbers = (found.n, found.value, found.low, found.high)
                 rows.append(

@@ -74,6 +74,8 @@ def read(path: Path) -> FigureList:
             seen.add(figure.name)
             for name, problem, right in unknown_metrics(figure, figures):
                 raise _refused(document, f"{place}.{name}", problem, right)
+    if figures.main is not None and figures.main not in seen:
+        raise _refused(document, "main", "there is no such figure", ", ".join(sorted(seen)))
     return figures
 
 

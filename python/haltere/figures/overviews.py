@@ -11,7 +11,7 @@ from haltere.figures.samples import comparison_text, sought
 from haltere.figures.spec import Data, Description, Named
 from haltere.metrics import METRICS, Metric
 from haltere.metrics.contenders import is_contender, keys, look
-from haltere.metrics.tables import Key, from_scale, paired, standing, summarise
+from haltere.metrics.tables import Key, judged_together, paired, standing
 from haltere.metrics.text import number, strength
 
 _WEIGHTS: dict[str, Literal["plain", "bold", "faint"]] = {
@@ -48,14 +48,15 @@ class Overview(Map):
         missing = sought(self.experiment, metric, {**self.where, self.factor: f"{self.of} and {self.to}"})
         if values.is_empty() or any(factor not in values.columns for factor in [*self.axes, self.factor]):
             raise NotInResultsError(missing)
-        found = summarise(paired(values, self.factor, self.of, self.to, metric), self.axes)
-        if not found:
+        pairs = paired(values, self.factor, self.of, self.to, metric)
+        if pairs.is_empty():
             raise NotInResultsError(missing)
+        found = judged_together(pairs, self.axes, metric)
         title = self.title or f"{metric.label}, {self.of} against {self.to}"
         sides = [_ahead(side, metric) for side in (self.of, self.to)]
 
         def cell(key: Key) -> Cell:
-            point = from_scale(found[key], metric) if key in found else None
+            point = found.get(key)
             if point is None:
                 return Cell(2, ["–"], weight="faint", value="no completed pair of runs")
             stands = standing(point, metric)
@@ -73,7 +74,7 @@ class Overview(Map):
             panels(data, self.experiment, self.sides, found, series, cell),
             self.source,
             caption=f"a cell a treatment: {directions(data, self.sides)}.",
-            notes=(("bold", "clearly so"), ("faint", "the runs cannot tell")),
+            notes=(("bold", "clearly so, all cells together at 95 %"), ("faint", "the runs cannot tell")),
             cell=(35.0, 28.0),
         )
 

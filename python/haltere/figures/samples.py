@@ -84,7 +84,7 @@ class Sample:
         """
         names = [name for name in (self.chart.panels, self.chart.series, *factors) if name]
         each = self.frame.group_by([*names, "replication"], maintain_order=True).agg(pl.col("value").mean())
-        return summarise(each, names)
+        return summarise(each, names, self.metric)
 
     def draw(self, x: Axis, y: Axis, marks: Callable[[Part], Sequence[AnyMark]]) -> Figure:
         """A figure with the panels of the chart, in each of them all series, with these marks."""

@@ -165,8 +165,12 @@ class Lettering(Part):
 
 
 class FigureList(Part):
-    """The tables of a `figures.toml` that are no figures. `kinds.read` adds a list for each kind."""
+    """The fields of a `figures.toml` that are no figures. `kinds.read` adds a list for each kind.
 
+    `main` names the figure that stands beside the answer; else it is the first.
+    """
+
+    main: FigureName | None = None
     style: Lettering = Lettering()
     factors: Mapping[str, str] = Field(default_factory=dict)
     columns: Mapping[str, Column] = Field(default_factory=dict)

@@ -174,7 +174,7 @@ def _claim(one: findings.Judged) -> Claim:
 
 def _number(one: claims.Evidence) -> Number:
     outcome = None if one.outcome is None else one.outcome.value
-    return Number(what=one.what, text=one.numbers, outcome=outcome, interval=one.interval)
+    return Number(what=one.what, text=one.said, outcome=outcome, interval=one.interval)
 
 
 def _asked(results: Results, names: Sequence[str]) -> Iterator[tuple[str, Table]]:

@@ -1,6 +1,6 @@
 """Work of figures, claims and the report on result tables: select, summarise, and compare in pairs.
 
-Every interval here is a 95 % Student t interval over replications. Two treatments of one replication meet the same
+Every interval here is of Student's t over replications, at 95 %. Two treatments of one replication meet the same
 losses (common random numbers), so contenders are compared within each replication first and the differences, or the
 logarithms of the ratios, are summarised afterwards.
 """
@@ -18,7 +18,7 @@ from haltere.errors import nearest
 from haltere.metrics import EVERY, METRICS, Metric, quantities
 from haltere.metrics.levels import Known
 from haltere.stats import Interval, mean
-from haltere.stats.intervals import from_logarithms
+from haltere.stats.intervals import from_logarithms, mean_of_amounts, together
 from haltere.stats.ranking import ratio_margins, side
 
 if TYPE_CHECKING:
@@ -212,12 +212,30 @@ def _select(frame: pl.DataFrame, where: Where) -> pl.DataFrame:
     return frame
 
 
-def summarise(values: pl.DataFrame, by: Sequence[str]) -> dict[Key, Interval]:
-    """The mean and its interval for each combination of the levels of `by`, in order of appearance."""
-    if not by:
-        return {} if values.is_empty() else {(): mean(values["value"].to_list())}
-    grouped = values.group_by(list(by), maintain_order=True).agg(pl.col("value"))
-    return {tuple(str(row[name]) for name in by): mean(row["value"]) for row in grouped.to_dicts()}
+def summarise(values: pl.DataFrame, by: Sequence[str], metric: Metric | None = None) -> dict[Key, Interval]:
+    """The mean and its interval for each combination of the levels of `by`, in order of appearance.
+
+    The interval of a metric's own values holds no value that the metric cannot have. Without a metric, as for
+    differences, any value is possible.
+    """
+    groups: dict[Key, list[float]] = {(): values["value"].to_list()} if not by and not values.is_empty() else {}
+    if by:
+        grouped = values.group_by(list(by), maintain_order=True).agg(pl.col("value"))
+        groups = {tuple(str(row[name]) for name in by): row["value"] for row in grouped.to_dicts()}
+    # An expression of a study may be negative.
+    if metric is None or metric.table == "expression":
+        return {key: mean(each) for key, each in groups.items()}
+    return {key: mean_of_amounts(each, metric.ceiling) for key, each in groups.items()}
+
+
+def judged_together(pairs: pl.DataFrame, by: Sequence[str], metric: Metric) -> dict[Key, Interval]:
+    """What `paired` returns as an interval for each cell of a map, on the metric's scale; all of them hold together.
+
+    So a map shows a cell as decided exactly where `haltere.claims.standings` counts it.
+    """
+    grouped = pairs.group_by(list(by), maintain_order=True).agg(pl.col("value")).to_dicts()
+    confidence = together(len(grouped))
+    return {tuple(str(row[name]) for name in by): from_scale(mean(row["value"], confidence), metric) for row in grouped}
 
 
 def paired(values: pl.DataFrame, factor: str, of: str, to: str, metric: Metric) -> pl.DataFrame:

@@ -14,9 +14,46 @@ Factors = Mapping[str, Sequence[str]]
 _PLACEHOLDER = re.compile(r"^\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}$")
 
 
-def drawing(scenario: Mapping[str, Any], factors: Factors) -> str:
+Presets = Mapping[str, Mapping[str, str]]
+"""The settings of each preset that a campaign used, by field."""
+
+LISTED = 5
+"""Levels of a factor that are all named; of more quantities the range is."""
+NAMED = 12
+"""Levels that are no quantities and still all named."""
+
+
+def said(levels: Sequence[str], factor: str) -> tuple[str, Sequence[str]]:
+    """Return the levels of a factor in words, `0 to 5 %, 50 levels` where they are many, and all that are not named."""
+    ordered = quantities.ordered(levels)
+    texts = [quantities.text(level, factor) for level in ordered]
+    numbers = {quantities.dimension(level) for level in ordered}
+    if len(texts) > LISTED and len(numbers) == 1 and None not in numbers:
+        low, _, unit = texts[0].partition(" ")
+        first = low if texts[-1].partition(" ")[2] == unit else texts[0]
+        return f"{first} to {texts[-1]}, {len(texts)} levels", texts
+    if len(texts) > NAMED:
+        return f"{len(texts)} levels, such as {', '.join(texts[:2])}", texts
+    return _joined(texts), ()
+
+
+def settings_said(settings: Mapping[str, str]) -> tuple[str, str]:
+    """Return the settings of a preset in words: the link's own, and those of its cells or its orbit."""
+    texts = {field: f"{field} {quantities.text(value)}" for field, value in settings.items()}
+    own = [text for field, text in texts.items() if field.removeprefix("down.").removeprefix("up.").count(".") == 0]
+    return ", ".join(own), ", ".join(text for text in texts.values() if text not in own)
+
+
+def _joined(levels: Sequence[str]) -> str:
+    units = {level.partition(" ")[2] for level in levels}
+    if len(units) == 1 and (unit := units.pop()):
+        return " · ".join(level.partition(" ")[0] for level in levels) + f" {unit}"
+    return " · ".join(levels)
+
+
+def drawing(scenario: Mapping[str, Any], factors: Factors, presets: Presets | None = None) -> str:
     """An SVG element for a dumbbell, a point-to-point path or measured ones; nothing for other topologies."""
-    topology = scenario.get("topology", {})
+    topology = _with_presets(scenario.get("topology", {}), presets or {})
     kind = topology.get("kind")
     if topology.get("from") == "paths":
         return _measured(topology, factors)
@@ -33,11 +70,19 @@ def level_range(value: Any, factors: Factors) -> str:
     match = _PLACEHOLDER.match(value) if isinstance(value, str) else None
     if match is None or match[1] not in factors:
         return quantities.text(str(value)) if isinstance(value, str | int | float) else "see the study file"
-    levels = [quantities.text(level, match[1]) for level in quantities.ordered(factors[match[1]])]
-    units = {level.partition(" ")[2] for level in levels}
-    if len(units) == 1 and (unit := units.pop()):
-        return " · ".join(level.partition(" ")[0] for level in levels) + f" {unit}"
-    return " · ".join(levels)
+    return said(factors[match[1]], match[1])[0]
+
+
+def _with_presets(part: Any, presets: Presets) -> Any:
+    """A part of a scenario in which the settings of a preset stand below those that the file gives."""
+    if not isinstance(part, Mapping):
+        return part
+    inside = {name: _with_presets(value, presets) for name, value in part.items()}
+    given = inside.get("preset")
+    settings = presets.get(given, {}) if isinstance(given, str) else {}
+    whole = {field: value for field, value in settings.items() if "." not in field}
+    down = {field.removeprefix("down."): value for field, value in settings.items() if field.startswith("down.")}
+    return {**whole, **down, **inside}
 
 
 def _dumbbell(pairs: int, topology: Mapping[str, Any], factors: Factors) -> str:

@@ -375,7 +375,7 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
                 "rule": one.claim.rule,
                 "verdict": one.verdict.outcome.value,
                 "reason": one.verdict.reason,
-                "evidence": [{"what": part.what, "numbers": part.numbers} for part in one.verdict.evidence],
+                "evidence": [{"what": part.what, "numbers": part.said} for part in one.verdict.evidence],
             }
             for one in said.judged
         ],

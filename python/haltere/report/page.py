@@ -57,6 +57,8 @@ class Shown:
     @property
     def section(self) -> str:
         """The heading under which it stands."""
+        if self.kind and self.kind.width == "answer":
+            return "Maps of all treatments"
         return self.figure.section or (self.kind.section if self.kind else "")
 
 
@@ -68,6 +70,7 @@ class Design:
     title: str
     design: str
     factors: Sequence[tuple[str, str, Sequence[str]]]
+    """The words for each factor, its levels in words, and all of them if they are too many to be named there."""
     treatments: int
     runs: int
     failed: int
@@ -89,6 +92,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     kinds.check(study_dir / "figures.toml", words, tables.known)
     study = cache(lambda: Study.load(study_dir, variant=manifest.get("variant")))
     shown, missing = _draw(Data(tables, words, study), figures_dir)
+    main = next((one for one in shown if one.figure.name == words.main), next(iter(shown), None))
     why = _why(results, figures_dir)
     metrics = [
         metric
@@ -105,6 +109,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         fidelities=manifest.get("fidelities", ["model"]),
         kernels=manifest.get("kernels", {}),
         paths=manifest.get("paths", {}),
+        presets=[(name, *design.settings_said(settings)) for name, settings in manifest.get("presets", {}).items()],
         answer=findings.answer,
         judged=findings.judged,
         when=_when(results),
@@ -112,8 +117,8 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         tally=findings.tally(),
         broken_answer=findings.broken_answer,
         designs=_designs(results, factors, words),
-        answers=[one for one in shown if one.kind and one.kind.width == "answer"],
-        sections=_sections(shown),
+        main=main,
+        sections=_sections([one for one in shown if one is not main]),
         missing=missing,
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
@@ -164,8 +169,7 @@ def _sections(shown: Sequence[Shown]) -> list[tuple[str, list[Shown]]]:
     """The figures under their headings, in the order of the first of each."""
     sections: dict[str, list[Shown]] = {}
     for one in shown:
-        if one.kind and one.kind.width != "answer":
-            sections.setdefault(one.section, []).append(one)
+        sections.setdefault(one.section, []).append(one)
     return list(sections.items())
 
 
@@ -194,11 +198,8 @@ def _designs(results: Results, factors: Mapping[str, design.Factors], words: Fig
     designs = []
     for name, one in results.manifest["experiments"].items():
         runs = results.runs.filter(pl.col("experiment") == name)
-        rows = [
-            (factor, words.factor(factor), [quantities.text(level, factor) for level in levels])
-            for factor, levels in factors[name].items()
-        ]
-        drawing = design.drawing(scenarios.get(name, {}), factors[name])
+        rows = [(words.factor(factor), *design.said(levels, factor)) for factor, levels in factors[name].items()]
+        drawing = design.drawing(scenarios.get(name, {}), factors[name], results.manifest.get("presets"))
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(

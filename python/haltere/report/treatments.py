@@ -20,11 +20,11 @@ from haltere.stats import Interval
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One cell: what it shows, what it sorts by, and, for a metric, the half width of its interval."""
+    """One cell: what it shows, what it sorts by, and, for a metric, its interval: `±0.2`, or `[0.1, 2.3]`."""
 
     text: str
     key: str
-    half: str = ""
+    spread: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _found(results: Tables, experiment: str) -> dict[Metric, dict[str, dict[Key,
         }
         if any(not frame.is_empty() for frame in values.values()):
             factors = list(results.factors[experiment])
-            found[metric] = {kind: summarise(frame, factors) for kind, frame in values.items()}
+            found[metric] = {kind: summarise(frame, factors, metric) for kind, frame in values.items()}
     return found
 
 
@@ -94,7 +94,11 @@ def _measured(found: Interval | None) -> Field:
     if found is None:
         return Field("–", "")
     places = decimals(found.value)
-    half = ""
+    spread = ""
     if found.low is not None and found.high is not None and not found.exact:
-        half = fixed((found.high - found.low) / 2, places)
-    return Field(fixed(found.value, places), f"{found.value:.6g}", half)
+        below, above = (fixed(width, places) for width in (found.value - found.low, found.high - found.value))
+        ends = (
+            f"[{fixed(found.low, decimals(found.low, 2))}, {fixed(found.high, min(places, decimals(found.high, 3)))}]"
+        )
+        spread = f"±{above}" if below == above else ends
+    return Field(fixed(found.value, places), f"{found.value:.6g}", spread)

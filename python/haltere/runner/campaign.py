@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import shlex
 import subprocess
 import threading
 import time
@@ -164,6 +165,7 @@ class Campaign:
             },
             "fidelities": list(self.study.fidelities),
             "paths": {key: summary.described() for key, summary in self.summaries().items()},
+            "presets": self.presets(),
             "kernels": {name: about for name in self.study.fidelities if (about := fidelity.about(name))},
             "replications": self.replications,
             "seed": self.study.header.seed,
@@ -184,6 +186,13 @@ class Campaign:
         measured = [run.treatment.measured for run in self.plan if run.replication == 0]
         return {str(one.scenario["topology"]["paths"]): one.summary for one in measured if one is not None}
 
+    def presets(self) -> dict[str, dict[str, str]]:
+        """Return the settings of each preset that a scenario of the campaign names, by field."""
+        scenarios = [run.treatment.scenario for run in self.plan if run.replication == 0]
+        used = {name for scenario in scenarios for name in _values_of(scenario, "preset")}
+        known = {word: one["settings"] for one in core.presets() for word in (one["name"], *one["also"])}
+        return {name: {each["field"]: each["value"] for each in known.get(name, ())} for name in sorted(used)}
+
     def _factors(self, experiment: str) -> dict[str, list[str]]:
         """Return the factors that distinguish rows: with several fidelities, the fidelity is one of them."""
         several: dict[str, list[str]] = {"fidelity": [*self.study.fidelities]} if len(self.study.fidelities) > 1 else {}
@@ -191,14 +200,14 @@ class Campaign:
 
     def command(self) -> str:
         """Return the command line that runs this campaign, or goes on with it."""
-        words = ["haltere run", self._study(), f"--replications {self.replications}"]
+        words = ["haltere", "run", self._study(), "--replications", str(self.replications)]
         if self.study.variant:
-            words.append(f"--variant {self.study.variant}")
+            words += ["--variant", self.study.variant]
         if self.study.fidelities != self.study.header.fidelity:
-            words += [f"--fidelity {name}" for name in self.study.fidelities]
+            words += [word for name in self.study.fidelities for word in ("--fidelity", name)]
         if len(self.experiments) < len(self.study.file.experiments):
-            words += [f"--experiment {name}" for name in self.experiments]
-        return " ".join([*words, f"--out {shown(self.out)}"])
+            words += [word for name in self.experiments for word in ("--experiment", name)]
+        return shlex.join([*words, "--out", shown(self.out)])
 
     def _study(self) -> str:
         """Return the study as `haltere run` takes it: a shipped one that does not lie below this folder by its name."""
@@ -214,6 +223,18 @@ def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> I
     for name, executor in executors.items():
         runs = (run for run in todo if run.fidelity == name)
         yield from executor.execute((Task(run.id, run.scenario, run.seed, run.replication) for run in runs), stop)
+
+
+def _values_of(part: Any, name: str) -> Iterator[str]:
+    """Every text that a part of a scenario has in a field of this name."""
+    if isinstance(part, Mapping):
+        for key, inside in part.items():
+            if key == name and isinstance(inside, str):
+                yield inside
+            yield from _values_of(inside, name)
+    elif isinstance(part, list):
+        for inside in part:
+            yield from _values_of(inside, name)
 
 
 def _now() -> str:

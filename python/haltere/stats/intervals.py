@@ -63,6 +63,18 @@ class Interval:
         return self.value + by * (end - self.value)
 
 
+def together(count: int, confidence: float = 0.95) -> float:
+    """Return the confidence of each of so many intervals that makes all of them hold together with `confidence`.
+
+    Maps and the sentences that count their cells share this rule: a cell stands out where this interval leaves out
+    equality.
+
+    Source: Z. Šidák, "Rectangular Confidence Regions for the Means of Multivariate Normal Distributions", JASA 62(318),
+    1967.
+    """
+    return float(confidence ** (1 / max(1, count)))
+
+
 def from_logarithms(found: Interval) -> Interval:
     """Return an interval of logarithms as one of what they are the logarithms of."""
     low, high = (None if end is None else math.exp(end) for end in (found.low, found.high))
@@ -107,6 +119,27 @@ def mean(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95) -> I
     standard_error = float(array.std(ddof=1)) / math.sqrt(array.size)
     half = float(special.stdtrit(array.size - 1, (1 + confidence) / 2)) * standard_error
     return Interval(value, value - half, value + half, array.size, confidence, "Student's t")
+
+
+def mean_of_amounts(
+    values: Sequence[float] | npt.ArrayLike, ceiling: float | None = None, confidence: float = 0.95
+) -> Interval:
+    """Return the mean of values that cannot be negative, with an interval that holds no impossible value.
+
+    Above 0 the interval is that of the mean's logarithm, whose standard error is the mean's relative one (the delta
+    method): of 95.9 with a half width of 220.2 it is 9.7 to 953. With a ceiling, or where a value is 0, it is
+    Student's, cut off at 0 and at the ceiling.
+
+    Raises:
+        ValueError: as `mean` does.
+    """
+    found = mean(values, confidence)
+    if found.exact or found.low is None or found.high is None:
+        return found
+    if ceiling is None and min(_checked(values)) > 0:
+        by = math.exp((found.high - found.value) / found.value)
+        return replace(found, low=found.value / by, high=found.value * by, method=found.method + OF_LOGARITHMS)
+    return replace(found, low=max(found.low, 0.0), high=found.high if ceiling is None else min(found.high, ceiling))
 
 
 def median(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95, seed: int = 0) -> Interval:

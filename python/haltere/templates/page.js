@@ -66,7 +66,26 @@ for (const holder of document.querySelectorAll("[data-table]")) {
   form.addEventListener("submit", (event) => event.preventDefault());
   filter();
 
-  [...table.tHead.rows[0].cells].forEach((head, column) => {
+  // On a phone a row is a card, whose values carry their headings. Elsewhere the columns that name a row stay in sight.
+  const heads = [...table.tHead.rows[0].cells];
+  for (const row of rows) heads.forEach((head, column) => (row.cells[column].dataset.label = head.textContent));
+  const named = Number(holder.dataset.named);
+  const rules = holder.appendChild(document.createElement("style"));
+  const stick = () => {
+    let left = 0;
+    const texts = [];
+    for (const [column, head] of heads.slice(0, named).entries()) {
+      const width = head.getBoundingClientRect().width;
+      if (left + width > holder.querySelector(".tall").clientWidth / 2) break;
+      texts.push(`#${table.id} tr>:nth-child(${column + 1}){position:sticky;left:${left}px}`);
+      left += width;
+    }
+    rules.textContent = `@media screen and (min-width:44.01rem){${texts.join("")}}`;
+  };
+  stick();
+  addEventListener("resize", stick);
+
+  heads.forEach((head, column) => {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);

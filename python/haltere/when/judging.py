@@ -145,7 +145,7 @@ def _each(found: Tables, made: Callable[[pl.DataFrame], pl.DataFrame]) -> Tables
 
 
 def _read(verdict: Verdict) -> tuple[object, ...]:
-    return (verdict.outcome, verdict.reason, *((one.what, one.numbers, one.outcome) for one in verdict.evidence))
+    return (verdict.outcome, verdict.reason, *((one.what, one.said, one.outcome) for one in verdict.evidence))
 
 
 def deciding(verdict: Verdict) -> list[Evidence]:

@@ -293,7 +293,7 @@ class _Searching:
             tried.outcome = verdict.outcome.value
             widened = 1 - FALSE_ALARMS / (2 * CANDIDATES)
             tried.turned = turned(verdict, control, target, widened)
-            tried.evidence = [f"{part.what}: {part.numbers}" for part in deciding(verdict)]
+            tried.evidence = [f"{part.what}: {part.said}" for part in deciding(verdict)]
 
     def _tell(self, what: str) -> None:
         self.plan.on_progress(what, max(0.0, self.ends - time.monotonic()))
