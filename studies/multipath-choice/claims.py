@@ -1,4 +1,4 @@
-"""What the study's page shows. It makes no claim: its maps name in each cell what is surely better than a reference."""
+"""The values that the study's page shows. It makes no claim: its maps name in each cell what is surely better than a reference."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def best_by_rtt(tables: Tables) -> pl.DataFrame:
 
 @answer
 def conclusion(tables: Tables) -> list[str]:
-    """What an object of 3 MB takes with the best and the worst scheduler, and what coupling costs it."""
+    """The time of an object of 3 MB with the best and the worst scheduler, and what coupling costs it."""
     sentences = []
     for protocol in PROTOCOLS:
         times = {

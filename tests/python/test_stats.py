@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 from haltere.metrics import METRICS
 from haltere.metrics.tables import from_scale
 from haltere.stats import Interval, aggregation_benefit, holm, jain, mean, median, paired
-from haltere.stats.intervals import clopper_pearson
+from haltere.stats.intervals import _bca_tails, clopper_pearson
 
 positive = st.floats(1e-3, 1e9)
 
@@ -43,6 +43,37 @@ def test_mean_has_student_s_interval() -> None:
     assert interval.low == pytest.approx(16.5, abs=0.05)
     assert interval.high == pytest.approx(28.5, abs=0.05)
     assert (interval.n, interval.confidence, interval.method) == (8, 0.95, "Student's t")
+
+
+@pytest.mark.parametrize(("yes", "n"), [(0, 10), (1, 10), (7, 10), (10, 10), (54, 108)])
+def test_shares_have_the_exact_interval_of_scipy(yes: int, n: int) -> None:
+    theirs = scipy_stats.binomtest(yes, n).proportion_ci(confidence_level=0.95, method="exact")
+    assert clopper_pearson(yes / n, n, 0.025) == pytest.approx((theirs.low, theirs.high))
+
+
+def test_the_tails_of_a_bootstrap_are_moved_as_efron_s_equation_says() -> None:
+    """Equation 6.8 of Efron (1987), by hand: a bias of 0.5 and values of the jackknife that lie to one side."""
+    resampled = np.array([1.0] * 60 + [2.0] * 19 + [3.0] * 21)
+    jackknife = np.array([0.0, 0.0, 0.0, 4.0])
+    spread = [1.0, 1.0, 1.0, -3.0]
+    acceleration = sum(one**3 for one in spread) / (6 * sum(one**2 for one in spread) ** 1.5)
+    bias = scipy_stats.norm.ppf((60 + 79) / 200)
+    wanted = [
+        scipy_stats.norm.cdf(bias + (bias + z) / (1 - acceleration * (bias + z)))
+        for z in scipy_stats.norm.ppf([0.025, 0.975])
+    ]
+    assert _bca_tails(resampled, jackknife, 2.0, 0.95) == pytest.approx(tuple(wanted))
+    for outside in (0.5, 4.0):  # all resamples lie on one side
+        assert _bca_tails(resampled, jackknife, outside, 0.95) is None
+    assert _bca_tails(resampled, np.full(4, 1.0), 2.0, 0.95) is None
+
+
+def test_jain_s_index_of_rates_whose_squares_overflow() -> None:
+    assert jain([1e200, 1e200, 0.0]) == pytest.approx(2 / 3)
+
+
+def test_the_benefit_of_paths_below_one_in_their_unit() -> None:
+    assert aggregation_benefit(0.75, [0.5, 0.5]) == pytest.approx(0.5)
 
 
 def test_median_agrees_with_scipy_s_bca_bootstrap() -> None:

@@ -62,7 +62,7 @@ __all__ = [
 
 
 OURS = "ours"
-"""Whose a claim is that no paper makes."""
+"""The owner of a claim that no paper makes."""
 
 _FALSE_ALARMS = 0.05
 """How often a claim that holds may be contradicted by chance, at most."""

@@ -125,7 +125,7 @@ class _MarkError(Exception):
 
 
 def _nothing(words: Sequence[str]) -> str:
-    """What stands in the marks of a study's page before its first campaign is kept."""
+    """The text of a mark before the first campaign of its study is kept."""
     _checked(words)
     return "No campaign is kept yet." if words[0] == "campaign" else "*not kept yet*"
 

@@ -229,7 +229,7 @@ def summarise(values: pl.DataFrame, by: Sequence[str], metric: Metric | None = N
 
 
 def judged_together(pairs: pl.DataFrame, by: Sequence[str], metric: Metric) -> dict[Key, Interval]:
-    """What `paired` returns as an interval for each cell of a map, on the metric's scale; all of them hold together.
+    """The interval of each cell of a map from what `paired` returns, on the metric's scale; all of them hold together.
 
     So a map shows a cell as decided exactly where `haltere.claims.standings` counts it.
     """
