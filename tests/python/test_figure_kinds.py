@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
+import polars as pl
 import pytest
 from matplotlib.figure import Figure as Canvas
 
@@ -15,9 +16,12 @@ import report_tables as synthetic
 from haltere import Results, Study, figures, load
 from haltere.errors import InputError
 from haltere.figures import kinds
-from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Series, apart, without_overlaps
+from haltere.figures.bars import Bars
+from haltere.figures.on_screen import svgs
+from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Rect, Series, apart, without_overlaps
 from haltere.figures.samples import Part, factor_axis, listed_axis, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
+from haltere.metrics.tables import Tables
 from haltere.report import build
 
 
@@ -183,3 +187,88 @@ def test_a_study_is_loaded_only_for_what_is_made_of_it(results: Results) -> None
 
     chart = kinds.model().model_validate({"lines": [{"name": "a", **LINE}]}).of(Chart)[0]
     assert chart.figure(Data(synthetic.make(synthetic.plausible()), study=study)).panels
+
+
+TIME = {"experiment": "base", "metric": "completion_time"}
+CONTROL = {**TIME, "x": "congestion"}
+
+
+@pytest.mark.parametrize("kind", ["bar", "box", "line", "violin"])
+def test_a_factor_may_be_on_x_and_in_colour_or_alone(results: Results, kind: str) -> None:
+    both = getattr(figures, kind)(results, **CONTROL, series="congestion").figure
+    alone = getattr(figures, kind)(results, **CONTROL).figure
+    assert both.legend == [] and alone.legend == []
+    places = [[mark.place for _, mark in figure.panels[0].each() if mark.value] for figure in (both, alone)]
+    assert len(places[0]) == len(places[1]) > 1
+    assert [row[-1] for row in both.table.rows] == [row[-1] for row in alone.table.rows]
+
+
+def test_colours_of_the_factor_on_x_stand_at_its_levels(results: Results) -> None:
+    (panel,) = figures.bar(results, **CONTROL, series="congestion").figure.panels
+    middles = sorted(sum(mark.x) / 2 for _, mark in panel.each(Rect))
+    assert middles == pytest.approx([at for at, _ in panel.x.names])
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "right"),
+    [
+        ("heatmap", {"x": "loss", "y": "loss"}, "different factors for x, y and panels"),
+        ("overview", {"factor": "transport", "of": "quic", "to": "tcp", "rows": ["loss"], "columns": ["loss"]}, "once"),
+        ("bar", {"x": "loss", "only": ["tcp"]}, "series, or levels of x in where"),
+        ("line", {"x": "loss", "series": "replication"}, "no factor replication"),
+    ],
+)
+def test_a_factor_in_two_places_of_a_map_is_refused(
+    results: Results, kind: str, fields: dict[str, object], right: str
+) -> None:
+    with pytest.raises(InputError, match=right):
+        getattr(figures, kind)(results, **TIME, **fields)
+
+
+@pytest.mark.parametrize("kind", ["line", "ratio"])
+def test_names_are_points_beside_each_other_and_no_line_joins_them(results: Results, kind: str) -> None:
+    sides = {"factor": "transport", "of": "quic", "to": "tcp"} if kind == "ratio" else {}
+    named = getattr(figures, kind)(results, **CONTROL, series="size", **sides).figure
+    scaled = getattr(figures, kind)(results, **TIME, x="loss", series="size", **sides).figure
+    lines = [[mark for one, mark in figure.panels[0].each(Line) if one.label] for figure in (named, scaled)]
+    assert [len(found) for found in lines] == [0, 2]
+    dots = [mark for _, mark in named.panels[0].each(Dot)]
+    assert len(dots) == len({dot.x for dot in dots}) == 4
+
+
+@pytest.mark.parametrize("names", [["1000p", "fq_codel", "cake", "pie", "red"], [f"queue-{n}" for n in range(6)]])
+def test_a_list_of_names_is_whole_on_screen(names: list[str]) -> None:
+    axis, places = listed_axis("queue", "queue", names)
+    for panes in range(1, 3):
+        dots = [Dot(at, 1.0) for at in places.values()]
+        figure = Figure(
+            "f", "", [Panel("", axis, Axis("y", 0, 2), [Series("first", "", dots)])] * panes, wide=panes > 1
+        )
+        drawn = svgs(figure)[0]
+        assert [text for _, text in axis.names if f">{text}<" not in drawn] == []
+
+
+def test_small_values_beside_large_ones_are_points_on_a_logarithmic_axis() -> None:
+    each = [(queue, value, r) for queue, value in (("a", 2000.0), ("b", 6.0)) for r in range(3)]
+    runs = [
+        {"run_id": f"{q}{r}", "experiment": "e", "queue": q, "replication": r, "status": "ok", "seen": value + r}
+        for q, value, r in each
+    ]
+    tables = Tables(pl.DataFrame(runs), pl.DataFrame(), {"e": {"queue": ["a", "b"]}})
+    words = kinds.model()(columns={"own": {"expression": "seen"}})
+
+    def drawn(**fields: object) -> Panel:
+        (panel,) = Bars(name="n", experiment="e", metric="own", x="queue", **fields).figure(Data(tables, words)).panels
+        return panel
+
+    assert drawn().y.log and len(list(drawn().each(Dot))) == 2 and not list(drawn().each(Rect))
+    assert drawn().y.place(6) < 0.3 < drawn().y.place(2000)
+    assert not drawn(log=False).y.log and len(list(drawn(log=False).each(Rect))) == 2
+
+
+def test_panels_name_their_factor_unless_a_contender_does(results: Results) -> None:
+    titles = [
+        [panel.title for panel in figures.line(results, **TIME, x="rate", series="size", panels=one).figure.panels]
+        for one in ("loss", "congestion")
+    ]
+    assert titles == [["loss 0 %", "loss 1 %", "loss 5 %"], ["CUBIC", "BBR"]]

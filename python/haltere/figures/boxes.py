@@ -7,7 +7,7 @@ Analysis, 1977).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ import polars as pl
 
 from haltere.figures.parts import AnyMark, Axis, Box, Figure, Table
 from haltere.figures.samples import Part, listed_axis, sample
-from haltere.figures.spec import Chart, Data, Description, Named
+from haltere.figures.spec import Data, Description, SideBySide
 from haltere.metrics import Metric, quantities
 from haltere.metrics.text import significant
 
@@ -23,7 +23,7 @@ _REACH = 1.5
 """Interquartile ranges that a whisker reaches at most."""
 
 
-class Boxes(Chart):
+class Boxes(SideBySide):
     """Box plots over treatments: `metric` on y, the levels of `x` on x, the levels of `series` side by side."""
 
     description = Description(
@@ -35,16 +35,8 @@ class Boxes(Chart):
         "the mean, and whiskers end within 1.5 times its height.",
     )
 
-    x: str
-    series: str
-    only: tuple[str, ...] = ()
-    """The levels of `series` that are shown; all if there are none."""
     log: bool = True
     """Whether y is logarithmic."""
-
-    def named_levels(self) -> Iterator[Named]:
-        """The levels of factors that the figure names."""
-        yield "only", self.series, self.only
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""

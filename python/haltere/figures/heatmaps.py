@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationInfo, field_validator
+
 from haltere.figures.maps import Cell, Factors, directions, panels
 from haltere.figures.parts import Figure
 from haltere.figures.samples import levels_text, sample, value_text
@@ -22,6 +24,15 @@ class Heatmaps(Chart):
 
     x: str
     y: str
+
+    @field_validator("y")
+    @classmethod
+    def _of_its_own(cls, y: str, info: ValidationInfo) -> str:
+        named = [info.data.get("panels"), info.data.get("x"), y]
+        twice = next((name for name in named if name and named.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"the factor {twice} has two places|different factors for x, y and panels")
+        return y
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""

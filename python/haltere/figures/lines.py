@@ -10,14 +10,28 @@ import numpy as np
 import polars as pl
 
 from haltere.figures.parts import AnyMark, Axis, Dot, Figure, Line, NotInResultsError
-from haltere.figures.samples import Part, ends, factor_axis, number_axis, sample, thinned, value_text
+from haltere.figures.samples import (
+    Part,
+    ends,
+    factor_axis,
+    joined,
+    mean_axis,
+    number_axis,
+    sample,
+    thinned,
+    value_text,
+    wide_range,
+)
 from haltere.figures.spec import Chart, Data, Description
 from haltere.metrics import quantities
 from haltere.metrics.text import significant
 
 
 class Lines(Chart):
-    """The metric's mean with its 95 % interval along the factor `x`, to scale where its levels are quantities."""
+    """The metric's mean with its 95 % interval along the factor `x`, to scale where its levels are quantities.
+
+    Levels that are names are points beside each other: no line joins them, as nothing lies between.
+    """
 
     description = Description("lines", "line", "Means with 95 % intervals along a factor.")
 
@@ -36,11 +50,15 @@ class Lines(Chart):
                 if mean is not None:
                     place = part.at(quantities.text(level, self.x))
                     value = value_text(mean, whole.metric)
-                    dots.append(Dot(places[level], mean.value, y_ends=ends(mean), place=place, value=value))
-            return [Line([(dot.x, dot.y) for dot in dots]), *dots]
+                    at = part.along(x, places[level])
+                    dots.append(Dot(at, mean.value, y_ends=ends(mean), place=place, value=value))
+            return joined(x, dots)
 
         values = [value for mean in found.values() for value in (mean.value, *(ends(mean) or ()))]
-        y = number_axis(whole.metric.axis, values, log=self.log, zero=not self.log and min(values) >= 0)
+        if self.log or (self.log is None and wide_range(found.values())):
+            y = mean_axis(whole.metric.axis, found.values())
+        else:
+            y = number_axis(whole.metric.axis, values, log=False, zero=min(values) >= 0)
         return whole.draw(x, y, marks)
 
 
@@ -69,7 +87,7 @@ class Cdfs(Chart):
                 dots.append(Dot(at, share, form="answer", place=place, value=f"at most {significant(at)}{unit}"))
             return [Line(line, steps=True), *dots]
 
-        x = number_axis(whole.metric.axis, whole.frame["value"].to_list(), log=self.log)
+        x = number_axis(whole.metric.axis, whole.frame["value"].to_list(), log=bool(self.log))
         return whole.draw(x, Axis("share of runs", 0.0, 1.0), marks)
 
 
@@ -112,6 +130,6 @@ class Scatters(Chart):
         def marks(part: Part) -> Sequence[AnyMark]:
             return [dot(row) for row in part.frame.to_dicts()]
 
-        x = number_axis(other.metric.axis, both["other"].to_list(), log=self.log)
-        y = number_axis(whole.metric.axis, both["value"].to_list(), log=self.log)
+        x = number_axis(other.metric.axis, both["other"].to_list(), log=bool(self.log))
+        y = number_axis(whole.metric.axis, both["value"].to_list(), log=bool(self.log))
         return replace(whole, frame=both).draw(x, y, marks)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import ValidationInfo, field_validator
+
 from haltere.figures.parts import Axis, Panel, Rect, Series
 from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Kind, MetricName
@@ -44,6 +46,15 @@ class Map(Kind):
     panels: tuple[str, ...] = ()
     rows: tuple[str, ...]
     columns: tuple[str, ...]
+
+    @field_validator("columns")
+    @classmethod
+    def _each_factor_once(cls, columns: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        named = [info.data.get("factor"), *info.data.get("panels", ()), *info.data.get("rows", ()), *columns]
+        twice = next((name for name in named if name and named.count(name) > 1), None)
+        if twice:
+            raise ValueError(f"the factor {twice} has two places|each factor once in factor, panels, rows and columns")
+        return columns
 
     @property
     def sides(self) -> Factors:
@@ -103,7 +114,8 @@ def panels(
             )  # fmt: skip
             marks[shown.series].append(rect)
         drawn = [Series(look, label, rects, _KEY) for (look, label), rects in zip(series, marks, strict=True)]
-        found.append(Panel(_text(sides["panels"], panel), x, y, drawn))
+        title = ", ".join(map(data.words.level, sides["panels"], panel))
+        found.append(Panel(title, x, y, drawn))
     return found
 
 

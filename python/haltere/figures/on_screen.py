@@ -123,7 +123,8 @@ def _frame(figure: Figure, panel: Panel) -> _Frame:
         height = 18 * abs(y.high - y.low) + top + bottom
     wide = width - margin - right
     words = [len(text) for _, text in x.names]
-    slant = x.listed and _CHARACTER * max(words, default=0) * len(words) > wide
+    # A list of names is whole: where they would touch, they are slanted.
+    slant = x.listed and _CHARACTER * (max(words, default=0) + 1) * len(words) > wide
     room = min(90.0, _SINE * _CHARACTER * max(words)) if slant else 0.0
     return _Frame(x, y, margin, top, wide, height - top - bottom, width, height + room, slant)
 
@@ -137,7 +138,8 @@ def _axes(frame: _Frame) -> list[str]:
         if not frame.y_axis.listed:
             parts.append(f'<line class="grid" x1="{left:g}" x2="{right:g}" y1="{y:.1f}" y2="{y:.1f}"/>')
         parts.append(f'<text class="tick" x="{left - 6:g}" y="{y + 3.5:.1f}" text-anchor="end">{escape(text)}</text>')
-    marked = frame.x_axis.marked() if frame.slant else without_overlaps(frame.x_axis, frame.wide / _CHARACTER)
+    x_axis = frame.x_axis
+    marked = x_axis.marked() if x_axis.listed else without_overlaps(x_axis, frame.wide / _CHARACTER)
     for at, text in marked:
         x = frame.x(at)
         if not frame.x_axis.listed:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from haltere.figures.parts import AnyMark, Dot, Figure, Line, NotInResultsError, Series
-from haltere.figures.samples import Part, comparison_text, ends, factor_axis, number_axis, sample, sought
+from haltere.figures.samples import Part, comparison_text, ends, factor_axis, joined, number_axis, sample, sought
 from haltere.figures.spec import Chart, Data, Description, Named
 from haltere.metrics import quantities
 from haltere.metrics.tables import from_scale, paired
@@ -48,8 +48,8 @@ class Ratios(Chart):
                 one = found.get((*part.keys, level))
                 if one is not None:
                     place, value = part.at(quantities.text(level, self.x)), comparison_text(one)
-                    dots.append(Dot(at, one.value, y_ends=ends(one), place=place, value=value))
-            return [Line([(dot.x, dot.y) for dot in dots]), *dots]
+                    dots.append(Dot(part.along(x, at), one.value, y_ends=ends(one), place=place, value=value))
+            return joined(x, dots)
 
         ratio = metric.comparison == "ratio"
         values = [value for one in found.values() for value in (one.value, *(ends(one) or ()))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from haltere.figures.parts import AnyMark, Axis, Ends, Figure, NotInResultsError, Panel, Series, crowded
+from haltere.figures.parts import AnyMark, Axis, Dot, Ends, Figure, Line, NotInResultsError, Panel, Series, crowded
 from haltere.figures.spec import Chart, Data
 from haltere.metrics import Metric, quantities
 from haltere.metrics.contenders import keys, look
@@ -48,6 +48,10 @@ class Part:
         """Where the series stands around a place that it shares with others."""
         return at + (self.number - (self.count - 1) / 2) * self.width
 
+    def along(self, axis: Axis, at: float) -> float:
+        """Where a point of the series stands: beside those of others on a list, else at the place itself."""
+        return self.beside(at) if axis.listed else at
+
     def split(self, factor: str, levels: Iterable[str]) -> Iterator[tuple[str, list[float]]]:
         """The values of the runs by the levels of a factor, in order, where there are any."""
         for level in levels:
@@ -80,21 +84,26 @@ class Sample:
     def means(self, *factors: str) -> dict[Key, Interval]:
         """The mean with its interval over replications, by the levels of panels, series and these factors.
 
-        Over factors that are named nowhere a replication is averaged first.
+        Over factors that are named nowhere a replication is averaged first. A factor that is named twice, such as on x
+        and by colours, stands twice in a key.
         """
-        names = [name for name in (self.chart.panels, self.chart.series, *factors) if name]
+        wanted = [name for name in (self.chart.panels, self.chart.series, *factors) if name]
+        names = list(dict.fromkeys(wanted))
         each = self.frame.group_by([*names, "replication"], maintain_order=True).agg(pl.col("value").mean())
-        return summarise(each, names, self.metric)
+        places = [names.index(name) for name in wanted]
+        return {tuple(key[at] for at in places): one for key, one in summarise(each, names, self.metric).items()}
 
     def draw(self, x: Axis, y: Axis, marks: Callable[[Part], Sequence[AnyMark]]) -> Figure:
         """A figure with the panels of the chart, in each of them all series, with these marks."""
         chart = self.chart
         series = self.levels(chart.series)
+        # Colours that repeat what stands below the axis need no room beside each other, and no legend.
+        repeats = chart.series != "" and chart.series == getattr(chart, "x", "")
         looks = keys([_contender(one, chart) for one in series])
         panels = []
         for panel in self.levels(chart.panels):
             inside = self.frame.filter(pl.col(chart.panels) == panel) if panel else self.frame
-            title, drawn = quantities.text(panel, chart.panels), []
+            title, drawn = self.data.words.level(chart.panels, panel), []
             for number, one in enumerate(series):
                 runs = inside.filter(pl.col(chart.series) == one) if one else inside
                 if runs.is_empty():
@@ -103,8 +112,9 @@ class Sample:
                 text = look(contender).name if "/" in contender else quantities.text(one, chart.series)
                 found = tuple(level for level in (panel, one) if level)
                 place = ", ".join(word for word in (title, text) if word)
-                part = Part(looks[contender] if one else "level 0", text, place, found, number, len(series), runs)
-                drawn.append(Series(part.look, text, marks(part)))
+                at, of = (0, 1) if repeats else (number, len(series))
+                part = Part(looks[contender] if one else "level 0", text, place, found, at, of, runs)
+                drawn.append(Series(part.look, "" if repeats else text, marks(part)))
             panels.append(Panel(title, x, y, drawn))
         title = chart.title or levels_text(chart.single) or self.metric.label
         return Figure(chart.name, title, panels, chart.source)
@@ -119,7 +129,7 @@ def sample(data: Data, chart: Chart, *, metric: str = "", only: Sequence[str] = 
     where = {**chart.where, **({chart.series: tuple(only)} if only else {})}
     frame = tables.values(chart.experiment, measure, where)
     needed = [named for name in chart.factors if (named := getattr(chart, name, ""))]
-    absent = [name for name in needed if name not in frame.columns]
+    absent = [name for name in needed if name not in tables.factors.get(chart.experiment, {})]
     if frame.is_empty() or absent:
         known = chart.experiment in tables.factors
         raise NotInResultsError(
@@ -175,6 +185,11 @@ def factor_axis(label: str, factor: str, levels: Sequence[str]) -> tuple[Axis, M
     return Axis(label, axis.low, axis.high, axis.log, names), dict(zip(levels, known, strict=True))
 
 
+def joined(axis: Axis, dots: Sequence[Dot]) -> Sequence[AnyMark]:
+    """Points along an axis, with a line through them unless the axis is a list, where nothing lies between."""
+    return dots if axis.listed else [Line([(dot.x, dot.y) for dot in dots]), *dots]
+
+
 def listed_axis(label: str, factor: str, levels: Sequence[str]) -> tuple[Axis, Mapping[str, float]]:
     """An axis on which the levels of a factor stand at equal distances. If they are crowded, a unit of all is its."""
     names = [quantities.text(level, factor) for level in levels]
@@ -184,6 +199,24 @@ def listed_axis(label: str, factor: str, levels: Sequence[str]) -> tuple[Axis, M
         names, label = [name.partition(" ")[0] for name in names], f"{label} ({unit})"
     places = {level: float(at) for at, level in enumerate(levels)}
     return Axis(label, -0.5, len(levels) - 0.5, names=list(enumerate(names)), listed=True), places
+
+
+_WIDE_RANGE = 30
+"""The largest of some means over the least, from which on the least would be invisible on a linear axis."""
+
+
+def wide_range(means: Iterable[Interval]) -> bool:
+    """Whether means differ so much that a linear axis would hide the small ones; never if one is not above 0."""
+    values = [one.value for one in means]
+    return min(values) > 0 and max(values) / min(values) >= _WIDE_RANGE
+
+
+def mean_axis(label: str, means: Iterable[Interval]) -> Axis:
+    """A logarithmic axis that holds all means and their intervals, of which one that nears 0 does not stretch it."""
+    found = list(means)
+    least = min(one.value for one in found)
+    whiskers = [end for one in found for end in ends(one) or ()]
+    return number_axis(label, [*(one.value for one in found), *(max(end, least / 3) for end in whiskers)], log=True)
 
 
 def value_text(found: Interval, metric: Metric) -> str:

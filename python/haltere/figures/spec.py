@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import polars as pl
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from haltere.figures.parts import Figure
 from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import is_contender
 from haltere.metrics.tables import Tables
 
 
@@ -141,8 +142,28 @@ class Chart(Kind):
     series: str = ""
     """The factor whose levels have a colour each."""
     panels: str = ""
-    log: bool = False
-    """Whether the metric's axis is logarithmic."""
+    log: bool | None = None
+    """Whether the metric's axis is logarithmic. Unless given, it is so for means of which one is 30 times another."""
+
+
+class SideBySide(Chart):
+    """The common fields of charts whose series stand beside each other, of which some may be left out."""
+
+    x: str
+    only: tuple[str, ...] = ()
+    """The levels of `series` that are shown; all if there are none."""
+
+    @field_validator("only")
+    @classmethod
+    def _of_series(cls, only: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if only and not info.data.get("series"):
+            raise ValueError("names levels of series, which is not given|series, or levels of x in where")
+        return only
+
+    def named_levels(self) -> Iterator[Named]:
+        """The levels of factors that the figure names."""
+        if self.series:
+            yield "only", self.series, self.only
 
 
 def _a_font(family: str) -> str:
@@ -191,6 +212,14 @@ class FigureList(Part):
         label = own.label or name.replace("_", " ").capitalize()
         says = f"The study's own: {own.expression}."
         return Metric(name, label, own.unit, "expression", own.expression, 1.0, "neither", says)
+
+    def level(self, factor: str, level: str) -> str:
+        """A level where nothing else names its factor: `loss 0 %`. Names of contenders stand alone: `CUBIC`."""
+        text = quantities.text(level, factor)
+        named = (
+            not level or is_contender(level) or factor in ("transport", "contender") or factor.startswith("congestion")
+        )
+        return text if named else f"{self.factor(factor)} {text}"
 
     def factor(self, name: str) -> str:
         """The words for a factor: those of the file, or else its name with spaces."""

@@ -31,7 +31,7 @@ class Violins(Chart):
         """Compute what is drawn."""
         whole = sample(data, self)
         x, places = listed_axis(data.words.factor(self.x), self.x, whole.levels(self.x))
-        y = number_axis(whole.metric.axis, whole.frame["value"].to_list(), log=self.log)
+        y = number_axis(whole.metric.axis, whole.frame["value"].to_list(), log=bool(self.log))
 
         def marks(part: Part) -> Sequence[AnyMark]:
             found: list[AnyMark] = []
