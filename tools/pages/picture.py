@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "figures" / "report.png"
 WIDTH = 1200
 """Width of the window, in pixels."""
-HEIGHT = 985
+HEIGHT = 945
 """How much of the page's top is shown, in pixels."""
 COLOURS = 128
 """A palette of so many colours keeps text and figures sharp in a quarter of the bytes."""
