@@ -15,6 +15,7 @@ mod presets;
 mod probe;
 mod quantity;
 mod topology;
+mod words;
 
 pub use beside::Beside;
 pub use cell::{Cell, Station};
@@ -28,6 +29,7 @@ pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity, split};
 pub use topology::{GraphLink, Kind, Path, Topology};
+pub use words::LinkInWords;
 
 use crate::load::{Load, LoadSpec};
 use flow::FlowSpec;
