@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark, value
+from haltere.claims import Evidence, MissingDataError, Verdict, all_of, answer, claim, exceeds, remark, value
 from haltere.metrics.tables import Tables
 from haltere.stats import Interval, mean
 
@@ -96,6 +96,17 @@ def probes_agree(tables: Tables) -> Verdict:
     """Under FQ-CoDel the means of the two must differ by less than 2 ms."""
     apart = np.abs(added(tables, "FQ-CoDel", kind="icmp") - added(tables, "FQ-CoDel", kind="udp"))
     return all_of(exceeds("2 ms less the difference, ms", mean(2.0 - apart), 0.0, "±"))
+
+
+@answer
+def in_short(tables: Tables) -> list[str]:
+    """How much longer a ping takes under three queues."""
+    lasts = {queue: f"{added(tables, queue).mean():.0f} ms" for queue in ("drop-tail", "PIE", "FQ-CoDel")}
+    return [
+        f"On a DSL line under load in both directions, a ping takes {lasts['drop-tail']} longer than on the idle line "
+        f"if the queue is one of 1000 packets, {lasts['PIE']} under PIE, and {lasts['FQ-CoDel']} under FQ-CoDel, which "
+        f"gives each flow a queue."
+    ]
 
 
 @value
