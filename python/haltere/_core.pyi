@@ -34,6 +34,9 @@ class Scenario:
     def network(self, seed: int = 0, replication: int = 0) -> str:
         """Return `{nodes, links, routes, flows, made_by, ...}`: the network of a run with all defaults filled in."""
 
+    def links_in_words(self) -> str:
+        """Return its links and cells with the values of presets and defaults: `[{name, path, down, up}]`, as texts."""
+
     def losses(self, seed: int, replication: int, direction: int, packets: int) -> list[int]:
         """Return which packets of link direction `direction` (2 x link, + 1 for up) are lost, as bits in bytes."""
 

@@ -76,6 +76,16 @@ def network(scenario: Scenario, seed: int = 0, replication: int = 0) -> dict[str
     return answer
 
 
+def links_in_words(scenario: Scenario) -> list[dict[str, str]]:
+    """Return the links and cells of a scenario with the values of presets and defaults filled in.
+
+    Each has its `name` in results, its `path` in the scenario (`topology.link`), and a text for `down` and for `up`:
+    `50Mbit/s, delay 10ms, queue drop-tail (limit 1000p)`.
+    """
+    answer: list[dict[str, str]] = json.loads(scenario.links_in_words())
+    return answer
+
+
 def columns() -> list[dict[str, Any]]:
     """Return the declarations of all columns of results, with their metrics."""
     answer: list[dict[str, Any]] = json.loads(_core.columns())

@@ -242,8 +242,17 @@ def test_workers_change_nothing() -> None:
     [
         (["tcp/cubic", "--rate", "fast"], ["--rate: ", 'given: "fast"']),
         (["tcp/cubic", "--loss", "200%"], ["--loss: ", 'given: "200%"']),
+        (["tcp/cubic", "--loss", "1"], ["--loss: ", 'as in "1%", or a fraction below 1, such as 0.01']),
+        (["tcp/cubic", "--rate", "50"], ["--rate: ", 'as in "50Mbit/s"']),
+        (["tcp/cubic", "--size", "32"], ["--size: ", 'as in "32MiB"']),
+        (["tcp/cubik"], ['"cubik": did you mean "cubic"? there are newreno']),
+        (["tpc/cubic"], ['"tpc": did you mean "tcp"? there are']),
+        (["tcp/cubic-hystrat"], ['"hystrat": did you mean "hystart"? tcp knows']),
         (["tcp/cubic", "--queue", "some"], ["--queue: ", 'given: "some"']),
-        (["tcp/cubic", "--queue", "fq_coddle"], ['unknown queue discipline "fq_coddle": there are drop-tail']),
+        (
+            ["tcp/cubic", "--queue", "fq_coddle"],
+            ['unknown queue discipline "fq_coddle": did you mean "fq_codel"? there are'],
+        ),
         (["tcp/cubic", "--queue", "red:min=9kB,max=8kB"], ["--queue: min: 9000B is not below max, 8000B"]),
         (["tcp/cubic", "--queue", "tbf:speed=1Mbit/s"], ['has no parameter "speed": it has rate, burst']),
         (

@@ -36,8 +36,8 @@ EMPTY_RTT_MS = 10 + 2 * 1478 * 8 / 10e3
 
 def test_a_probe_is_read_from_its_text() -> None:
     assert probes.parse("icmp:1450B:1s") == {"kind": "icmp", "size": "1450B", "interval": "1s"}
-    assert probes.parse("udp:56B:10ms:free-running")["mode"] == "free-running"
-    assert "mode" not in probes.parse("udp:56B:10ms:stop-and-wait")
+    assert probes.parse("udp:56B:10ms:stop-and-wait")["mode"] == "stop-and-wait"
+    assert "mode" not in probes.parse("udp:56B:10ms:free-running")
 
 
 @pytest.mark.parametrize(

@@ -50,18 +50,66 @@ def test_the_commands_of_the_page_run(haltere: Haltere) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_a_preset_stands_alone(haltere: Haltere) -> None:
-    for text in ("preset=4g,loss=1%", "preset=4g,rate=40Mbit/s"):
-        with pytest.raises(InputError, match="besides a preset"):
-            PathConditions.parse(text)
-    with pytest.raises(InputError, match="besides a preset"):
-        Conditions(preset="4g", rtt="10ms")
-    refused = haltere("compare", "tcp/cubic", "--preset", "leo", "--loss", "0%")
+def test_what_stands_beside_a_preset_replaces_its_values(haltere: Haltere) -> None:
+    path = PathConditions.parse("preset=dsl,queue=fq_codel,loss=1%")
+    assert path.link() == {"preset": "dsl", "queue": "fq_codel", "down": {"loss": "1%"}}
+    assert path.described() == "preset dsl, loss 1%, queue fq_codel"
+    # A value that is the usual one of other links is given too.
+    assert Conditions(preset="4g", rate="40Mbit/s").link() == {"preset": "4g", "rate": "40Mbit/s"}
+    delays = {"down": {"delay": "5000000ns"}, "up": {"delay": "5000000ns"}}
+    assert Conditions(preset="dsl", rtt="10ms").link() == {"preset": "dsl", **delays}
+    refused = haltere("compare", "tcp/cubic", "--preset", "wifi", "--loss", "0%")
     assert refused.returncode == 2
-    assert "--loss" in refused.stderr
+    assert "--loss: is given besides the preset wifi, a cell" in refused.stderr
     unknown = haltere("compare", "tcp/cubic", "--preset", "6g")
     assert unknown.returncode == 2
     assert "--preset" in unknown.stderr and "lorawan-backhaul" in unknown.stderr
+
+
+def test_a_preset_gives_the_same_numbers_as_the_one_path(haltere: Haltere) -> None:
+    """Random streams are named after links, so that the one path must be the link."""
+    common = ("compare", "tcp/cubic", "--size", "300kB", "--replications", "2", "--json")
+    for condition in ("4g", "dsl"):
+        one = haltere(*common, "--preset", condition)
+        assert one.returncode == 0, one.stderr
+        assert one.stdout == haltere(*common, "--path", condition).stdout
+    given = haltere(*common, "--rate", "10Mbit/s", "--loss", "1%")
+    assert given.stdout == haltere(*common, "--path", "rate=10Mbit/s,loss=1%").stdout
+
+
+STUDY = """
+[study]
+name = "preset"
+title = "A preset"
+question = "Which numbers does it have?"
+seed = 1
+replications = 1
+
+[experiments.base]
+title = "Base"
+
+[experiments.base.factors]
+queue = ["100p", "fq_codel"]
+
+[experiments.base.scenario.topology]
+kind = "point-to-point"
+link = { preset = "dsl", queue = "{queue}" }
+
+[[experiments.base.scenario.flows]]
+contender = "tcp/cubic"
+size = "20kB"
+"""
+
+
+def test_a_manifest_states_the_numbers_of_presets(tmp_path: Path) -> None:
+    folder = tmp_path / "preset"
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY)
+    results = package.Study.load(folder).run(out=tmp_path / "out")
+    (link,) = results.manifest["experiments"]["base"]["links"]
+    assert (link["name"], link["path"]) == ("link", "topology.link")
+    assert link["down"][0] == "50Mbit/s, delay 22ms, queue drop-tail (limit 100p)"
+    assert link["up"][1].startswith("10Mbit/s, delay 22ms, queue fq_codel (limit 10240p, ")
 
 
 def test_a_preset_becomes_a_link_or_a_cell() -> None:

@@ -18,6 +18,7 @@ pub mod link;
 pub mod loss;
 pub mod medium;
 mod named;
+pub mod nearest;
 pub mod occupancy;
 pub mod packet;
 pub mod queue;

@@ -4,6 +4,7 @@
 //! what configurations hold. A [`Registry`] is a list of handles, in which parsers look names up. The default registry of a
 //! kind holds the entries that come with this project; [`Registry::with`] adds others, which need no change here.
 
+use crate::nearest::meant;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -126,9 +127,14 @@ impl<E: Entry> Registry<E> {
     ///
     /// # Errors
     ///
-    /// If there is none; the error lists the names.
+    /// If there is none; the error says which was meant, and lists the names.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
-        self.find(name).ok_or_else(|| format!("unknown {} {name:?}: there are {}", E::KIND, self.names()))
+        self.find(name).ok_or_else(|| format!("unknown {} {name:?}: {}", E::KIND, self.known(name)))
+    }
+
+    /// The names for an error about an unknown one, the one that was meant first.
+    pub fn known(&self, name: &str) -> String {
+        format!("{}there are {}", meant(name, self.iter().map(Handle::name)), self.names())
     }
 
     /// All entries, in the order in which they are listed.

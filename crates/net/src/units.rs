@@ -75,7 +75,18 @@ pub struct QuantityError {
 
 impl fmt::Display for QuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not {}", self.given, self.expected)
+        write!(f, "{:?} is not ", self.given)?;
+        // The example with the number that was given shows what was meant.
+        let number = self.given.trim();
+        let example = self.expected.split_once("as in \"").and_then(|(before, rest)| {
+            let (example, after) = rest.split_once('"')?;
+            let (_, unit) = split(example).filter(|_| matches!(split(number), Some((_, ""))))?;
+            Some((before, unit, after))
+        });
+        match example {
+            Some((before, unit, after)) => write!(f, "{before}as in \"{number}{unit}\"{after}"),
+            None => f.write_str(self.expected),
+        }
     }
 }
 impl std::error::Error for QuantityError {}
@@ -165,14 +176,14 @@ pub fn parse_mhz(text: &str) -> Result<u32, QuantityError> {
     if f64::from(whole) == mhz { Ok(whole) } else { Err(QuantityError { given: text.to_string(), expected }) }
 }
 
-/// Parses a probability: `1%` or a number between 0 and 1 such as `0.01`.
+/// Parses a probability: `1%` or a fraction below 1 such as `0.01`. A number alone from 1 on is refused: `1` may mean one per cent
+/// or all.
 pub fn parse_probability(text: &str) -> Result<f64, QuantityError> {
-    let expected = "a probability: write a percentage such as \"1%\", or a number from 0 to 1";
-    let p = quantity(text, expected, |unit| match unit {
-        "%" => Some(0.01),
-        "" => Some(1.0),
-        _ => None,
-    })?;
+    let expected = "a probability: write a percentage, as in \"1%\", or a fraction below 1, such as 0.01";
+    let p = match split(text) {
+        Some((fraction, "")) if fraction < 1.0 => fraction,
+        _ => quantity(text, expected, |unit| (unit == "%").then_some(0.01))?,
+    };
     if p > 1.0 {
         return Err(QuantityError { given: text.to_string(), expected: "a probability from 0% to 100%" });
     }
@@ -206,6 +217,20 @@ mod tests {
         assert_eq!(parse_bytes("2MB"), Ok(Bytes(2_000_000)));
         assert_eq!(parse_probability("1%"), Ok(0.01));
         assert_eq!(parse_probability("0.05"), Ok(0.05));
+        assert_eq!([parse_probability("0"), parse_probability("100%")], [Ok(0.0), Ok(1.0)]);
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_refused_with_the_unit_that_it_lacks() {
+        let said = |wrong: QuantityError| wrong.to_string();
+        assert!(said(parse_rate("50").unwrap_err()).ends_with("as in \"50Mbit/s\""));
+        assert!(said(parse_span(" 50 ").unwrap_err()).ends_with("as in \"50ms\""));
+        assert!(said(parse_bytes("32").unwrap_err()).ends_with("as in \"32MiB\""));
+        for (given, meant) in [("1", "as in \"1%\""), ("1.0", "as in \"1.0%\""), ("5", "as in \"5%\"")] {
+            let error = said(parse_probability(given).unwrap_err());
+            assert!(error.contains(meant) && error.contains("0.01"), "{error}");
+        }
+        assert!(said(parse_rate("fast").unwrap_err()).ends_with("as in \"40Mbit/s\""));
     }
 
     #[test]

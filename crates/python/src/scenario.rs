@@ -72,6 +72,11 @@ impl Scenario {
         to_json(&describe(&self.parsed, seed, replication).map_err(refuse)?)
     }
 
+    /// Its links and cells in words, with the values of presets and defaults (`haltere_sim::scenario::LinkInWords`).
+    fn links_in_words(&self) -> PyResult<String> {
+        to_json(&self.parsed.topology.in_words())
+    }
+
     /// Which of the first `packets` packets of link direction `direction` (2 × link, + 1 for up) a run loses: bit n % 8 of byte
     /// n // 8.
     fn losses(&self, seed: u64, replication: u64, direction: usize, packets: usize) -> PyResult<Vec<u8>> {

@@ -86,13 +86,15 @@ impl Contender {
 
     #[cfg(feature = "stacks")]
     fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
+        use haltere_net::nearest::meant;
         use haltere_stacks::{Cipher, Congestion, NOQ, QUINN, Stack, Windows};
         let stack = match (name, self.transport) {
             (None, Transport::Mpquic) => NOQ,
             (None, _) => QUINN,
             (Some(name), _) => Stack::named(name).ok_or_else(|| {
-                let known = Registry::<haltere_stacks::Implementation>::default().names();
-                format!("there is no QUIC stack {name:?} in virtual time: there are model, {known}")
+                let known = Registry::<haltere_stacks::Implementation>::default();
+                let meant = meant(name, known.iter().map(Stack::name));
+                format!("there is no QUIC stack {name:?} in virtual time: {meant}there are model, {}", known.names())
             })?,
         };
         let name = stack.name();

@@ -94,6 +94,8 @@ pub struct Script {
     pub client: Vec<Say>,
     /// The server's messages.
     pub server: Vec<Say>,
+    /// The number of the client's message that has the request.
+    pub request: usize,
     /// The position at which the response begins in the bytes that the client receives.
     pub response: u64,
     /// The position at which the response ends.
@@ -110,6 +112,7 @@ impl Script {
         let server = with(&flights.server, flights.response, response);
         let until = |of: &[u64], n: usize| of.iter().take(n).sum();
         Script {
+            request: flights.request,
             response: until(&server, flights.response),
             end: until(&server, server.len()),
             client: (0..client.len()).map(|k| Say { after: until(&server, k), bytes: client[k] }).collect(),

@@ -3,6 +3,7 @@
 use crate::config::{Config, Error};
 use crate::handles::Handles;
 use crate::{remote, worker};
+use haltere_net::nearest::meant;
 use haltere_net::registry::{Description, Handle};
 use haltere_transport::Endpoint;
 
@@ -57,16 +58,17 @@ impl Implementation {
         if let Some(own) = self.own.iter().find(|own| **own == name) {
             return Ok(own);
         }
+        let meant = meant(name, self.own.iter().copied());
         let refused = self.refused.iter().find(|(refused, _)| *refused == name);
         Err(Error::new(match refused {
             Some((_, why)) => {
                 format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
             }
             None if self.inside => format!(
-                "{stack} has no congestion control {name:?} of its own: there are {}; with +haltere, any of ours",
+                "{stack} has no congestion control {name:?} of its own: {meant}there are {}; with +haltere, any of ours",
                 self.own.join(" and ")
             ),
-            None => format!("{stack} has no congestion control {name:?}: there are {}", self.own.join(", ")),
+            None => format!("{stack} has no congestion control {name:?}: {meant}there are {}", self.own.join(", ")),
         }))
     }
 

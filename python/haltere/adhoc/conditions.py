@@ -28,6 +28,9 @@ STAGGER_MS = 100
 MOVES = {"migrate": "path", "rebind": "new"}
 """Conditions that happen at times, and what their second word says."""
 _SWITCHED = {"true": True, "false": False}
+_USUAL = {"rate": "40Mbit/s", "queue": "1000p", "mtu": "1500B"}
+"""Values of a path that is no preset, where none is given; its RTT is 50 ms."""
+_NO_LOSS = "0%"
 
 
 @dataclass(frozen=True)
@@ -54,22 +57,28 @@ class About:
 class PathConditions:
     """One path between the server and the client; quantities as in scenario files.
 
+    Fields that are given beside a preset replace its values.
+
     Raises:
-        InputError: if something else is given besides a preset.
+        InputError: if something is given besides a preset that has no such value: a cell, or a file.
     """
 
-    rate: Annotated[str, About("Rate of the link.", LINK, at="rate")] = "40Mbit/s"
+    rate: Annotated[str | None, About("Rate of the link (default 40Mbit/s).", LINK, at="rate")] = None
     rtt: Annotated[str | None, About("Two-way delay, split evenly (default 50ms).", LINK)] = None
     down_delay: Annotated[str | None, About("Delay from server to client.", LINK, at="down.delay")] = None
     up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
-    loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
+    loss: Annotated[str | None, About("Random loss from server to client (default 0%).", LINK, at="down.loss")] = None
     queue: Annotated[
-        str,
-        About("A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", LINK, at="queue"),
-    ] = "1000p"
+        str | None,
+        About(
+            "A limit (64kB, 1bdp; default 1000p) or a discipline (`red:ecn=true`; see `haltere queues`).",
+            LINK,
+            at="queue",
+        ),
+    ] = None
     ring: Annotated[str | None, About("Packets of the driver's ring behind the queue (256p).", LINK, at="ring")] = None
     bql: Annotated[bool | None, About("Byte queue limits keep the ring short (default: yes).", LINK, at="bql")] = None
-    mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
+    mtu: Annotated[str | None, About("Largest IP packet (default 1500B).", LINK, at="mtu")] = None
     backup: Annotated[
         bool | None,
         About("Whether the path is in reserve: it carries data only while no other can.", LINK, at="backup", key=True),
@@ -77,17 +86,20 @@ class PathConditions:
     preset: Annotated[
         str | None,
         About(
-            "A typical link or cell with all its values: one of `haltere presets`, or a file that "
-            "`haltere presets NAME --toml` wrote.",
+            "A typical link or cell with all its values, which the options beside it replace: one of "
+            "`haltere presets`, or a file that `haltere presets NAME --toml` wrote.",
             LINK,
             at="preset",
         ),
     ] = None
 
     def __post_init__(self) -> None:
-        refuse_beside_preset(
-            [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
-        )
+        if self.preset is not None:
+            refuse_beside_preset(self.preset, self._given())
+
+    def _given(self) -> list[str]:
+        """Return the names of the fields of the one path that are given."""
+        return [field.name for field in fields(PathConditions) if getattr(self, field.name) is not None]
 
     @classmethod
     def parse(cls, text: str) -> "PathConditions":
@@ -121,7 +133,6 @@ class PathConditions:
                     right = f"{right}; a queue's parameters are separated by semicolons"
                 raise ArgumentError(problem, field="paths", given=text, right=right)
             given[keys[key]] = _SWITCHED[value] if key in switches else value
-        refuse_beside_preset(given)
         return PathConditions(**given)
 
     def delays(self) -> tuple[str, str]:
@@ -160,25 +171,37 @@ class PathConditions:
                     given=as_written(self.preset),
                     right="it as the only path",
                 )
-            return own | ({} if self.backup is None else {"backup": self.backup})
+            return own | self._table()
+        table = _USUAL | self._table()
+        table.setdefault("down", {}).setdefault("loss", _NO_LOSS)
+        for direction, delay in zip(("down", "up"), self.delays(), strict=True):
+            _put(table, f"{direction}.delay", delay)
+        return table
+
+    def _table(self) -> dict[str, Any]:
+        """Return what is given of the path, but for its preset, as a scenario has it."""
         table: dict[str, Any] = {}
         for field, about in stated(PathConditions):
             value = getattr(self, field.name)
-            if about.at is not None and value is not None:
+            if about.at is not None and value is not None and field.name != "preset":
                 _put(table, about.at, value)
-        for direction, delay in zip(("down", "up"), self.delays(), strict=True):
-            _put(table, f"{direction}.delay", delay)
+        if self.rtt is not None:
+            for direction, delay in zip(("down", "up"), self.delays(), strict=True):
+                _put(table, f"{direction}.delay", delay)
         return table
 
     def described(self) -> str:
         """Return the path in a line for people."""
         reserve = ", in reserve" if self.backup else ""
         if self.preset is not None:
-            return f"preset {self.preset}{reserve}"
+            own = [name for name in self._given() if name not in ("preset", "backup")]
+            instead = "".join(f", {name.replace('_', ' ')} {getattr(self, name)}" for name in own)
+            return f"preset {self.preset}{instead}{reserve}"
         down, up = self.delays()
         one_way = self.down_delay is not None or self.up_delay is not None
         delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
-        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}{reserve}"
+        rate, queue = self.rate or _USUAL["rate"], self.queue or _USUAL["queue"]
+        return f"{rate}, {delay}, loss {self.loss or _NO_LOSS}, queue {queue}{reserve}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +258,8 @@ class Conditions(PathConditions):
         str | None,
         About(
             "Measure the RTT under load: KIND:SIZE:INTERVAL, such as `icmp:1450B:1s` (or `udp`, `tcp`). The client "
-            "sends requests of this size from the beginning on; the answers share the queue of the data. Each waits "
-            "for the last one's answer, at most 5 s; with `:free-running` added, it does not."
+            "sends requests of this size from the beginning on, as ping at every interval; the answers share the queue "
+            "of the data. With `:stop-and-wait` added, a request waits for the last one's answer, at most 5 s."
         ),
     ] = None
     fidelity: Annotated[
@@ -261,9 +284,7 @@ class Conditions(PathConditions):
         for name in ("paths", *MOVES):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.paths:
-            refuse_beside_paths(
-                [field.name for field in fields(PathConditions) if getattr(self, field.name) != field.default]
-            )
+            refuse_beside_paths(self._given())
 
     @property
     def each_path(self) -> tuple[PathConditions, ...]:
@@ -333,6 +354,9 @@ class Conditions(PathConditions):
                 links.append(path.link())
             except InputError as error:
                 raise _of_path(error, number) from None
+        # One path is the one link, with the same random streams.
+        if len(links) == 1:
+            return {"kind": "point-to-point", "link": links[0]}
         return {"kind": "multipath", "paths": links}
 
     def scenario(self, contenders: Sequence[str], *, reverse_starts: bool = False) -> "Scenario":
@@ -353,7 +377,7 @@ class Conditions(PathConditions):
         """Return a scenario's error with the condition in the place of the scenario's field."""
         place = error.field or ""
         for number, path in enumerate(self.each_path):
-            prefix = f"topology.paths[{number}]." if self.paths else "topology.link."
+            prefix = f"topology.paths[{number}]." if len(self.paths) > 1 else "topology.link."
             if place.startswith(prefix):
                 inside = place.removeprefix(prefix)
                 if path.preset is not None and path.preset.endswith(FILE):
@@ -421,16 +445,22 @@ def refuse_beside_paths(names: Collection[str]) -> None:
         )
 
 
-def refuse_beside_preset(names: Collection[str]) -> None:
-    """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says."""
-    own = ("preset", "backup")
-    beside = [field.name for field in fields(PathConditions) if field.name in names and field.name not in own]
-    if beside and "preset" in names:
-        raise ArgumentError(
-            "is given besides a preset, which has its own values",
-            field=", ".join(beside),
-            right="the preset alone, or a scenario file, where fields beside a preset replace its values",
-        )
+def refuse_beside_preset(preset: str, names: Collection[str]) -> None:
+    """Raise `InputError` if a field is given besides a preset whose values it cannot replace: a cell, or a file."""
+    beside = [name for name in names if name not in ("preset", "backup")]
+    if not beside:
+        return
+    if preset.endswith(FILE):
+        what, right = "a file with all values", "the file alone, with this value in it"
+    elif preset_table(preset)[0] == "cell":
+        what, right = "a cell, which has no such link", "the preset alone, or the cell's own fields in a scenario file"
+    else:
+        return
+    raise ArgumentError(
+        f"is given besides the preset {preset}, {what}",
+        field=", ".join(beside),
+        right=right,
+    )
 
 
 def _word(part: str, *, first: bool) -> tuple[str, str, str]:

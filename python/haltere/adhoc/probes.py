@@ -7,10 +7,10 @@ from typing import Any
 from haltere.errors import ArgumentError, as_written
 
 KINDS = ("icmp", "udp", "tcp")
-MODES = ("stop-and-wait", "free-running")
+MODES = ("free-running", "stop-and-wait")
 _RIGHT = (
     "KIND:SIZE:INTERVAL, such as icmp:1450B:1s: icmp, udp or tcp; the payload; the time from one request to the next. "
-    "A request waits for the last one's answer; with :free-running added, it does not"
+    "With :stop-and-wait added, a request waits for the last one's answer"
 )
 
 
@@ -41,5 +41,5 @@ def parse(text: str) -> dict[str, Any]:
 def described(text: str) -> str:
     """Return the probe in words for people."""
     probe = parse(text)
-    waits = "without waiting for answers" if probe.get("mode") == MODES[1] else "each after the last one's answer"
+    waits = "each after the last one's answer" if probe.get("mode") == MODES[1] else "without waiting for answers"
     return f"{probe['kind']} probes of {probe['size']}, one every {probe['interval']}, {waits}"

@@ -105,7 +105,7 @@ def validate(
     ]
     queueing = [_queueing(answers[name]) for name in ("model", "linux")]
     quantities.append(Quantity(-1, "mean_queueing_delay_s", *queueing))
-    lossy = any(float(path.loss.rstrip("% ") or 0) > 0 for path in conditions.each_path)
+    lossy = any(float((path.loss or "").rstrip("% ") or 0) > 0 for path in conditions.each_path)
     return Validation(
         tuple(contenders),
         tuple(quantities),

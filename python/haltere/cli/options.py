@@ -17,7 +17,6 @@ from haltere.adhoc.conditions import (
     PathConditions,
     option_name,
     refuse_beside_paths,
-    refuse_beside_preset,
     stated,
 )
 
@@ -112,7 +111,6 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
             if "paths" in given:
                 refuse_beside_paths(given)
                 given["paths"] = [PathConditions.parse(text) for text in given["paths"]]
-            refuse_beside_preset(given)
             command(conditions=replace(defaults, **given), **values)
 
         context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)

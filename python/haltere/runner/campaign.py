@@ -19,6 +19,7 @@ from haltere.documents import shown
 from haltere.errors import ArgumentError, Interrupted, refuse_below
 from haltere.executor import Executor, Outcome, Task
 from haltere.results import Results, load, read_manifest, tables, write
+from haltere.runner import links
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.runner.parts import Parts
 from haltere.study import Run, Study
@@ -160,6 +161,7 @@ class Campaign:
                     "design": self.study.file.experiments[name].design,
                     "factors": self._factors(name),
                     "treatments": len(self.study.select([name])),
+                    "links": links.in_words(self.study.select([name])),
                 }
                 for name in self.experiments
             },

@@ -7,6 +7,7 @@
 use super::length::{Length, Limit, Scale};
 use super::tickets::{Ticket, Ticketed};
 use super::{DROP_TAIL, QueueDiscipline, compiled, drop_tail};
+use crate::nearest::meant;
 use crate::registry::{Description, Handle, Registry};
 use crate::rng::{Stream, Streams};
 use crate::time::Span;
@@ -309,6 +310,11 @@ impl QueueConfig {
     ///
     /// If one is out of its range. The error names it and says what would be right.
     pub fn check(&self) -> Result<(), String> {
+        if let Some(nothing) = self.get("limit").filter(|limit| matches!(limit.as_str(), "0p" | "0B")) {
+            return Err(format!(
+                "limit: a queue of {nothing} passes no packet: give it room for one at least, such as 1p"
+            ));
+        }
         self.parameters.check()
     }
 
@@ -327,8 +333,9 @@ impl QueueConfig {
             Some(set) => set.map_err(|wrong| format!("{name}: {wrong}")),
             None => {
                 let known: Vec<_> = self.parameters.list().iter().map(|p| p.name).collect();
+                let meant = meant(name, known.iter().copied());
                 let (its, known) = (self.discipline.name(), known.join(", "));
-                Err(format!("the queue discipline {its} has no parameter {name:?}: it has {known}"))
+                Err(format!("the queue discipline {its} has no parameter {name:?}: {meant}it has {known}"))
             }
         }
     }

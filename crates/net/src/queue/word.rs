@@ -30,6 +30,7 @@ impl QueueConfig {
             Length::parse(word).map_err(|wrong| wrong.to_string())?;
             let mut config = QueueConfig::of(DROP_TAIL);
             config.set("limit", word)?;
+            config.check()?;
             return Ok(config);
         }
         let (name, parameters) = match word.split_once(':') {
@@ -90,7 +91,10 @@ mod tests {
     #[test]
     fn what_is_no_word_is_refused_with_the_remedy() {
         for (wrong, hint) in [
-            ("fq_coddle:limit=3p", "unknown queue discipline \"fq_coddle\": there are drop-tail, head-drop"),
+            (
+                "fq_coddle:limit=3p",
+                "unknown queue discipline \"fq_coddle\": did you mean \"fq_codel\"? there are drop-tail, head-drop",
+            ),
             ("1000", "write packets (\"1000p\")"),
             ("drop-tail:", "\"\" in \"drop-tail:\" is not PARAMETER=VALUE: write DISCIPLINE:PARAMETER=VALUE"),
             ("drop-tail:100p", "\"100p\" in \"drop-tail:100p\" is not PARAMETER=VALUE"),

@@ -56,6 +56,13 @@ impl CopyClient {
         CopyClient { channel: channel.clone(), part, server, window: Receiver::after_line(), read: 0, fetch }
     }
 
+    /// Notes when the file was asked for.
+    fn note_request(&mut self, now: Time) {
+        if self.fetch.ready.is_none() && self.part.has_said(self.channel.script.request) {
+            self.fetch.ready = Some(now);
+        }
+    }
+
     /// Reads the packets that have arrived completely, and opens the window.
     fn take(&mut self, now: Time) -> u64 {
         let data = self.part.heard.saturating_sub(self.channel.script.response);
@@ -95,12 +102,12 @@ impl Application for CopyClient {
     fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         match event {
             Event::Connected => {
-                self.fetch.connected = Some(cx.now);
                 self.part.open(socket, sockets);
             }
             Event::Readable(stream) => {
                 self.part.listen(stream, socket, sockets, cx.now);
                 self.part.say(socket, sockets);
+                self.note_request(cx.now);
                 let adjusts = self.take(cx.now);
                 if let Some(connection) = sockets.get(socket).filter(|_| adjusts > 0) {
                     connection.write(stream, adjusts);

@@ -66,6 +66,12 @@ impl Part {
         }
     }
 
+    /// Whether message number `k` was sent.
+    #[inline]
+    pub(super) fn has_said(&self, k: usize) -> bool {
+        self.said > k
+    }
+
     /// Whether there is a message whose time has come.
     #[inline]
     fn is_due(&self) -> bool {
@@ -90,6 +96,8 @@ impl Part {
 struct Asking {
     part: Part,
     server: Remote,
+    /// The number of the message with the request.
+    request: usize,
     /// The positions at which the response begins and ends in the received bytes.
     response: u64,
     end: u64,
@@ -97,10 +105,19 @@ struct Asking {
 }
 
 impl Asking {
-    fn open(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+    fn open(&mut self, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
         if self.part.stream.is_none() {
             self.part.stream = sockets.get(socket).and_then(|connection| connection.open());
-            self.part.speak(socket, sockets);
+            self.speak(socket, sockets, now);
+        }
+    }
+
+    /// Sends the messages that are due, and notes when the request was among them.
+    #[inline]
+    fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
+        self.part.speak(socket, sockets);
+        if self.fetch.ready.is_none() && self.part.has_said(self.request) {
+            self.fetch.ready = Some(now);
         }
     }
 }
@@ -119,7 +136,8 @@ impl Dialogue {
     /// The end that opens the connection to `server`.
     pub fn client(script: &Script, server: Remote) -> Dialogue {
         let (part, fetch) = (Part::new(&script.client), Fetch::default());
-        Dialogue(End::Client(Asking { part, server, response: script.response, end: script.end, fetch }))
+        let Script { request, response, end, .. } = *script;
+        Dialogue(End::Client(Asking { part, server, request, response, end, fetch }))
     }
 
     /// The end that accepts the connection.
@@ -132,7 +150,9 @@ impl Application for Dialogue {
     fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         let End::Client(asking) = &mut self.0 else { return };
         match sockets.connect(asking.server, cx) {
-            Ok(socket) if sockets.get(socket).is_some_and(|c| c.can_send_early_data()) => asking.open(socket, sockets),
+            Ok(socket) if sockets.get(socket).is_some_and(|c| c.can_send_early_data()) => {
+                asking.open(socket, sockets, cx.now);
+            }
             Ok(_) => {}
             Err(reason) => asking.fetch.failed = Some(reason),
         }
@@ -140,10 +160,7 @@ impl Application for Dialogue {
 
     fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         match (&mut self.0, event) {
-            (End::Client(asking), Event::Connected) => {
-                asking.fetch.connected = Some(cx.now);
-                asking.open(socket, sockets);
-            }
+            (End::Client(asking), Event::Connected) => asking.open(socket, sockets, cx.now),
             (End::Server(_, serve), Event::Connected) => serve.connected = Some(cx.now),
             (End::Client(asking), Event::Readable(stream)) => {
                 asking.part.listen(stream, socket, sockets, cx.now);
@@ -156,7 +173,7 @@ impl Application for Dialogue {
                         fetch.completed.get_or_insert(cx.now);
                     }
                 }
-                asking.part.speak(socket, sockets);
+                asking.speak(socket, sockets, cx.now);
                 if heard >= asking.end {
                     asking.part.end(socket, sockets);
                 }

@@ -81,8 +81,8 @@ impl Report {
 /// The outcome of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Fetch {
-    /// When the connection was ready for data.
-    pub connected: Option<Time>,
+    /// When the first request could be sent: the handshakes before it were complete, or early data may go before that.
+    pub ready: Option<Time>,
     /// When the first byte of the response was read.
     pub first_byte: Option<Time>,
     /// When the last byte of the response was read.

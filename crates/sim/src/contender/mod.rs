@@ -143,8 +143,8 @@ impl Contender {
     /// Our algorithm with the contender's name. The error lists the algorithms.
     pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
         self.model.ok_or_else(|| {
-            let known = Registries::default().congestion.names();
-            format!("the model has no congestion control {:?}: there are {known}", self.congestion)
+            let known = Registries::default().congestion.known(&self.congestion);
+            format!("the model has no congestion control {:?}: {known}", self.congestion)
         })
     }
 

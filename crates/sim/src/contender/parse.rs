@@ -4,6 +4,7 @@ use super::bundles::{BUNDLES, Bundle};
 use super::switch::{SETTINGS, Switch};
 use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
+use haltere_net::nearest::meant;
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
 
@@ -87,8 +88,9 @@ pub(super) fn contender(text: &str, registries: &Registries) -> Result<Contender
     };
     let (name, implementation) = transport.split_once('@').map_or((transport, None), |(t, i)| (t, Some(i)));
     let transport = Transport::ALL.into_iter().find(|t| t.describe().0 == name).ok_or_else(|| {
-        let known = join(Transport::ALL.iter().map(|t| t.describe().0));
-        format!("{text:?} names the unknown transport {name:?}: there are {known}")
+        let known = Transport::ALL.map(|t| t.describe().0);
+        let meant = meant(name, known);
+        format!("{text:?} names the unknown transport {name:?}: {meant}there are {}", known.join(", "))
     })?;
     let well_formed = |word: &str| {
         !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+_.".contains(&b))
@@ -153,7 +155,11 @@ impl Contender {
         let Some(name) = word.value.filter(|_| word.sign == '+') else {
             return Err(format!("names no bundle: write +{AS}=NAME; {}", known()));
         };
-        let bundle = Bundle::named(name).ok_or_else(|| format!("has the unknown bundle {name:?}: {}", known()))?;
+        let bundle = Bundle::named(name).ok_or_else(|| {
+            let own = BUNDLES.iter().filter(|bundle| bundle.transport == self.transport);
+            let meant = meant(name, own.map(|bundle| bundle.name));
+            format!("has the unknown bundle {name:?}: {meant}{}", known())
+        })?;
         if bundle.transport != self.transport {
             return Err(format!(
                 "has the bundle {name:?}, which is for {}: {}",
@@ -237,8 +243,10 @@ impl Contender {
         let mechanisms = facts(self.transport).map(|f| f.name);
         let settings = SETTINGS.iter().filter(|s| s.transports.contains(&self.transport)).map(|s| s.name);
         let schedulers = registries.schedulers.iter().map(Scheduler::name).filter(|_| self.transport.is_multipath());
-        let known = join(mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers));
-        format!("has the unknown switch {name:?}: {own} knows {known}")
+        let known = mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers);
+        let known: Vec<_> = known.collect();
+        let meant = meant(name, known.iter().copied());
+        format!("has the unknown switch {name:?}: {meant}{own} knows {}", known.join(", "))
     }
 
     /// Refuses combinations of switches that contradict each other.

@@ -188,7 +188,10 @@ fn a_switch_of_ones_own_goes_before_that_of_a_bundle() {
 fn a_wrong_bundle_is_answered_with_those_that_are_there() {
     let error = |text: &str| Contender::parse(text).unwrap_err();
     for (text, what) in [
-        ("tcp/cubic+as=linux-2099", "unknown bundle \"linux-2099\": tcp knows linux-2010, linux-2013"),
+        (
+            "tcp/cubic+as=linux-2099",
+            "unknown bundle \"linux-2099\": did you mean \"linux-2010\"? tcp knows linux-2010, linux-2013",
+        ),
         ("quic/cubic+as=linux-2010", "is for tcp: quic knows google-quic-2017"),
         ("mptcp/lia+as=linux-2010", "is for tcp: there are none for mptcp"),
         ("tcp/cubic+as", "names no bundle: write +as=NAME; tcp knows linux-2010"),

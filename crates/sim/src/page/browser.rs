@@ -38,6 +38,8 @@ pub struct Browser {
     /// HTTP/3: the connection, once streams may be opened.
     usable: Option<SocketId>,
     begun: bool,
+    /// Whether data may be sent on a connection.
+    open: bool,
     fetch: Fetch,
 }
 
@@ -46,7 +48,7 @@ impl Browser {
     pub fn new(visit: Visit, server: Remote) -> Browser {
         let agenda = Agenda::new(&visit.page);
         let (queue, lanes, fetch) = Default::default();
-        Browser { visit, server, agenda, queue, lanes, usable: None, begun: false, fetch }
+        Browser { visit, server, agenda, queue, lanes, usable: None, begun: false, open: false, fetch }
     }
 
     fn page(&self) -> &Page {
@@ -68,6 +70,9 @@ impl Browser {
                 }
             }
             Framing::Http3 => self.ask_on_new_streams(sockets),
+        }
+        if self.open && (self.visit.framing == Framing::Http3 || self.lanes.iter().any(|lane| lane.ready)) {
+            self.fetch.ready.get_or_insert(cx.now);
         }
     }
 
@@ -107,7 +112,10 @@ impl Browser {
     }
 
     fn connect(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) -> Option<SocketId> {
-        sockets.connect(self.server, cx).map_err(|reason: CloseReason| self.fetch.failed = Some(reason)).ok()
+        let connecting = sockets.connect(self.server, cx);
+        let socket = connecting.map_err(|reason: CloseReason| self.fetch.failed = Some(reason)).ok()?;
+        self.open |= sockets.get(socket).is_some_and(|c| c.can_send_early_data());
+        Some(socket)
     }
 
     fn open_lane(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) -> bool {
@@ -202,7 +210,7 @@ impl Application for Browser {
     fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         match event {
             Event::Connected => {
-                self.fetch.connected.get_or_insert(cx.now);
+                self.open = true;
                 self.use_connection(socket, sockets);
                 self.ask(sockets, cx);
             }

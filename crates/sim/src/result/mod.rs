@@ -101,8 +101,9 @@ columns! {
             metrics: &[Shown { name: "completion_time", label: "Completion time", scale: S, ..METRIC }],
             ..COST
         },
-        /// Time from the connect to the end of the transport's handshake at the client; with MQTT, to CONNACK at the
-        /// publisher.
+        /// Time from the connect until the client may send its first request: the handshakes of the transport and of TLS, or
+        /// of SSH, come before it, but not before early data; with MQTT, to CONNACK at the publisher. Of programs on real
+        /// hosts it is known as far as they report it.
         pub handshake_s: Option<f64> =
             About { metrics: &[Shown { name: "setup_time", label: "Set-up time", scale: MS, ..METRIC }], ..TIME },
         /// Time from the connect to the first byte of the response.

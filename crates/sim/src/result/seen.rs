@@ -107,7 +107,6 @@ struct Packets {
     received_data_packets: u64,
     spurious_retransmissions: Option<u64>,
     plain_packets: u64,
-    handshake_s: Option<f64>,
     completion_s: Option<f64>,
     min_rtt_s: Option<f64>,
     mean_rtt_s: Option<f64>,
@@ -142,7 +141,6 @@ impl SeenFlow {
         // Encrypted packets look alike: of QUIC, packets show only when the first and the last one came.
         let completion = report.completion_s.or(packets.completion_s.filter(|_| self.program && ok && self.finite));
         let lasted = completion.filter(|s| *s > 0.0);
-        let handshake = report.handshake_s.or(packets.handshake_s.filter(|_| self.program));
         let seconds = lasted.or(measured_s).filter(|s| *s > 0.0);
         let wire = if lasted.is_some() { packets.wire_bytes } else { packets.measured_wire_bytes };
         let kernel = matches!(self.carrier, Carrier::Tcp | Carrier::Mptcp);
@@ -155,7 +153,8 @@ impl SeenFlow {
             "direction": self.direction,
             "start_s": report.start_s,
             "completion_s": completion,
-            "handshake_s": handshake,
+            // Packets of TLS are encrypted: its end is known only from the client's report.
+            "handshake_s": report.handshake_s,
             "first_byte_s": report.first_byte_s,
             "bytes": report.bytes,
             "goodput_bps": rate(report.bytes, seconds),

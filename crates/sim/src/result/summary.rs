@@ -143,7 +143,7 @@ impl Run {
             direction: flow.way().name(),
             start_s: start.as_secs_f64(),
             completion_s: completion,
-            handshake_s: seen.as_deref().and_then(mean_handshake_s).or(since_start(progress.connected)),
+            handshake_s: seen.as_deref().and_then(mean_handshake_s).or(since_start(progress.ready)),
             first_byte_s: since_start(progress.first_byte),
             longest_gap_s: progress.last.map(|_| progress.longest_gap.as_secs_f64()),
             bytes,

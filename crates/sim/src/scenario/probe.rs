@@ -36,9 +36,9 @@ pub(super) struct ProbeSpec {
     /// Payload of a request, and of its answer. An ICMP or UDP packet has 28 bytes of headers beside it (default 56B, as
     /// ping's).
     size: Option<Quantity<Bytes>>,
-    /// The shortest time from one request to the next (default 1s).
+    /// The time from one request to the next (default 1s); of stop-and-wait the shortest.
     interval: Option<Quantity<Span>>,
-    /// Whether a request waits for the last one's answer (default stop-and-wait).
+    /// Whether a request waits for the last one's answer (default free-running: it does not).
     #[serde(default)]
     mode: ProbeMode,
     /// How long an answer is waited for (default 5s). A request without an answer in this time is lost.
@@ -89,11 +89,11 @@ impl ProbeKind {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeMode {
-    /// After the interval, but not before the last request was answered or its time-out has passed.
-    #[default]
-    StopAndWait,
     /// After the interval, as ping and irtt do.
+    #[default]
     FreeRunning,
+    /// After the interval, but not before the last request was answered or its time-out has passed.
+    StopAndWait,
 }
 
 impl ProbeSpec {

@@ -17,7 +17,7 @@ fn the_file_comes_after_eleven_round_trips() {
     let result = common::result(&copy(json!({ "delay": "50ms" }), "1kB"));
     assert_eq!(result.error, None);
     let flow = &result.flows[0];
-    assert_eq!((flow.handshake_s, flow.first_byte_s, flow.completion_s), (Some(0.1), Some(1.1), Some(1.1)));
+    assert_eq!((flow.handshake_s, flow.first_byte_s, flow.completion_s), (Some(1.0), Some(1.1), Some(1.1)));
     // The server's flights, with the data in one packet of SSH, in segments with 52 bytes of headers; a SYN-ACK of 60.
     let flights = 1129 + 1564 + 44 + 68 + 100 + 440 + 44 + 72 + 60 + 1036;
     let segments = 11;

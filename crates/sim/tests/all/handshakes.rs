@@ -47,6 +47,18 @@ fn download(contender: &str, app: &str, link: Value, size: &str) -> Value {
     })
 }
 
+/// Set-up time means the same for both transports: the time until the first request may be sent, TLS included.
+#[test]
+fn set_up_time_lasts_until_the_request_can_be_sent() {
+    for (contender, app, round_trips) in TABLE {
+        let result = common::result(&download(contender, app, json!({ "delay": "50ms" }), "1B"));
+        let flow = &result.flows[0];
+        // Early data of QUIC is sent at once, also where the server then asks for another round trip.
+        let before = if contender.contains("0rtt") { 0 } else { round_trips };
+        assert_eq!(flow.handshake_s, Some(before as f64 / 10.0), "{contender}, {app}");
+    }
+}
+
 #[test]
 fn the_first_byte_comes_after_the_round_trips_of_the_papers_table() {
     for (contender, app, round_trips) in TABLE {
@@ -83,6 +95,9 @@ fn production_stacks_take_the_same_round_trips() {
             let result = run();
             assert_eq!(result.error, None, "{contender}");
             let first_byte = (result.flows[0].first_byte_s.unwrap() * 1e9).round() as u64;
+            let set_up = (result.flows[0].handshake_s.unwrap() * 1e9).round() as u64;
+            let least = if contender.contains("0rtt") { 0 } else { round_trips * 100_000_000 };
+            assert!((least..=first_byte - 100_000_000).contains(&set_up), "{contender}, {app}, {size}: {set_up}");
             let expected = (round_trips + 1) * 100_000_000;
             // noq paces a server's first flight, where a certificate fills three datagrams: 26.6 ms for each but the first.
             let is_new = !contender.contains("resumed") && !contender.contains("0rtt");

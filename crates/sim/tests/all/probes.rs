@@ -54,24 +54,27 @@ fn a_probe_over_tcp_waits_for_its_connection() {
 fn stop_and_wait_goes_on_after_an_answer_or_a_time_out() {
     // Answers come after 1.5 s, longer than the interval.
     let slow = r#""delay": "750ms""#;
-    let found = probe(&alone(slow, r#""kind": "icmp", "count": 3"#));
+    let found = probe(&alone(slow, r#""kind": "icmp", "mode": "stop-and-wait", "count": 3"#));
     assert_eq!(found.sent_s, [0.0, 1.5, 3.0]);
     // An outage swallows the second request.
     let link = r#""outage": [{"from": "0.5s", "to": "1.5s"}]"#;
-    let found = probe(&alone(link, r#""kind": "udp", "count": 4, "timeout": "3s""#));
+    let found = probe(&alone(link, r#""kind": "udp", "mode": "stop-and-wait", "count": 4, "timeout": "3s""#));
     assert_eq!(found.sent_s, [0.0, 1.0, 4.0, 5.0]);
     assert_eq!(found.rtt_s, [Some(0.0), None, Some(0.0), Some(0.0)]);
     assert_eq!(found.lost, 1);
 }
 
+/// By default, as ping: a request at every interval, whether or not answers came.
 #[test]
-fn free_running_does_not_wait() {
+fn probes_do_not_wait_for_answers_as_ping_does_not() {
     let slow = r#""delay": "750ms""#;
-    let found = probe(&alone(slow, r#""kind": "icmp", "count": 4, "mode": "free-running", "interval": "500ms""#));
-    assert_eq!(found.sent_s, [0.0, 0.5, 1.0, 1.5]);
-    assert_eq!(found.rtt_s, [Some(1.5); 4]);
+    for kind in ["icmp", "udp"] {
+        let found = probe(&alone(slow, &format!(r#""kind": "{kind}", "count": 4, "interval": "500ms""#)));
+        assert_eq!(found.sent_s, [0.0, 0.5, 1.0, 1.5]);
+        assert_eq!(found.rtt_s, [Some(1.5); 4]);
+    }
     let link = r#""outage": [{"from": "0.5s", "to": "1.5s"}]"#;
-    let found = probe(&alone(link, r#""kind": "icmp", "count": 4, "mode": "free-running""#));
+    let found = probe(&alone(link, r#""kind": "icmp", "count": 4"#));
     assert_eq!(found.sent_s, [0.0, 1.0, 2.0, 3.0]);
     assert_eq!(found.rtt_s, [Some(0.0), None, Some(0.0), Some(0.0)]);
 }
@@ -89,7 +92,7 @@ fn a_late_answer_is_a_loss() {
 
 #[test]
 fn a_request_without_an_answer_at_the_end_is_neither_answered_nor_lost() {
-    let json = alone(r#""delay": "400ms""#, r#""kind": "icmp", "mode": "free-running""#).replace("60s", "2500ms");
+    let json = alone(r#""delay": "400ms""#, r#""kind": "icmp""#).replace("60s", "2500ms");
     let found = probe(&json);
     assert_eq!((found.sent, found.answered, found.lost), (3, 2, 0));
     assert_eq!(found.rtt_s.len(), 2);
@@ -144,7 +147,7 @@ fn a_flow_is_not_changed_by_a_probe_on_other_links() {
 fn losses_are_drawn_like_those_of_any_packet() {
     let found = probe(&alone(
         r#""delay": "1ms", "down": {"loss": "20%"}, "up": {"loss": "0%"}"#,
-        r#""kind": "icmp", "count": 1000, "interval": "10ms", "mode": "free-running""#,
+        r#""kind": "icmp", "count": 1000, "interval": "10ms""#,
     ));
     assert_eq!(found.answered + found.lost, 1000);
     assert!((150..250).contains(&found.lost), "{}", found.lost);

@@ -177,7 +177,7 @@ fn a_discipline_from_outside_queues_drops_and_marks() {
     let queue = QueueConfig::from_word_among("stack:limit=3p", &registry).unwrap();
     assert_eq!(queue.to_string(), "stack:limit=3p");
     let said = QueueConfig::from_word("stack").unwrap_err();
-    assert!(said.contains("unknown queue discipline \"stack\": there are drop-tail"), "{said}");
+    assert!(said.contains("unknown queue discipline \"stack\": "), "{said}");
     let end = |role| {
         let mut config = tcp::Config::new(role, cc::NEWRENO, stream());
         config.ecn = Some(tcp::EchoRule::Rfc3168);

@@ -113,7 +113,7 @@ impl Ledger {
     /// A publisher is connected, this long after it began.
     fn connected(&self, took: Span, now: Time) {
         let mut book = self.book();
-        book.seen.fetch.connected.get_or_insert(now);
+        book.seen.fetch.ready.get_or_insert(now);
         book.seen.handshakes.push(took);
     }
 
