@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims import OURS, Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
 from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
 from haltere.metrics.tables import Tables
 
@@ -73,6 +73,7 @@ def use(tables: Tables, first: str, second: str) -> list[Evidence]:
     "With strict priority and acknowledgements as noq sends them, the model's completion times are noq's, to 3 % in "
     "the median case.",
     source="this study",
+    whose=OURS,
 )
 def noq(tables: Tables) -> Verdict:
     """In `lossless` and `lossy`, |log ratio| must lie within 0.03 in the median and within 0.15 at the 90th
@@ -81,7 +82,7 @@ def noq(tables: Tables) -> Verdict:
     return all_of(*parts, *use(tables, AS_NOQ, NOQ))
 
 
-@claim("What noq's acknowledgements on the first path cost is most of the difference.", source="this study")
+@claim("What noq's acknowledgements on the first path cost is most of the difference.", source="this study", whose=OURS)
 def acknowledgements(tables: Tables) -> Verdict:
     """In `lossless` and `lossy`, the 90th percentile of |log ratio| against noq must be smaller with the model's
     acknowledgements on the path with the lowest number than with those on each path itself, the difference's interval
@@ -100,14 +101,14 @@ def acknowledgements(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Over one path alone the model and noq are as near.", source="this study")
+@claim("Over one path alone the model and noq are as near.", source="this study", whose=OURS)
 def one_path(tables: Tables) -> Verdict:
     """The bounds of the completion time over the first path alone, with which several paths are to be compared."""
     pairs = ((x, ratios(tables, x, "model, one path", "noq, one path")) for x in EXPERIMENTS)
     return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ noq", values)])
 
 
-@claim("With each of its three schedulers, the model's completion times are tquic's.", source="this study")
+@claim("With each of its three schedulers, the model's completion times are tquic's.", source="this study", whose=OURS)
 def tquic(tables: Tables) -> Verdict:
     """The bounds of the model beside noq, for all three schedulers, in the results of the variant `tquic`."""
     parts = []
@@ -117,7 +118,7 @@ def tquic(tables: Tables) -> Verdict:
     return all_of(*parts, *[e for one in SCHEDULERS for e in use(tables, f"model, {one}", f"tquic, {one}")])
 
 
-@claim("Over one path alone the model and tquic are as near.", source="this study")
+@claim("Over one path alone the model and tquic are as near.", source="this study", whose=OURS)
 def tquic_one_path(tables: Tables) -> Verdict:
     """The bounds of the completion time over the first path alone, in the results of the variant `tquic`."""
     pairs = ((x, ratios(tables, x, "model, one path", "tquic, one path")) for x in EXPERIMENTS)

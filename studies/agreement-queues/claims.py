@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.claims import MissingDataError, Verdict, all_of, answer, claim, remark
+from haltere.claims import OURS, MissingDataError, Verdict, all_of, answer, claim, remark
 from haltere.claims.agreement import Sides, log_ratio, side_by_side, within
 from haltere.metrics.tables import Tables
 
@@ -60,7 +60,11 @@ def by_discipline(frame: pl.DataFrame, *, add: float = 0.0) -> str:
     return "; ".join(parts)
 
 
-@claim("The disciplines delay packets as long as the kernel's.", source="the issue's bounds")
+@claim(
+    "The disciplines delay packets as long as the kernel's.",
+    source="the bounds that were set before the runs",
+    whose=OURS,
+)
 def queueing(tables: Tables) -> Verdict:
     """Over all treatments, the median of |log ratio| of the mean queueing delay must lie within 0.05 and its 90th
     percentile within 0.20. Treatments in which the kernel's delay is below 0.1 ms are left out."""
@@ -74,7 +78,7 @@ def queueing(tables: Tables) -> Verdict:
     )
 
 
-@claim("Flows get the same goodput through them.", source="the issue's bounds")
+@claim("Flows get the same goodput through them.", source="the bounds that were set before the runs", whose=OURS)
 def goodput(tables: Tables) -> Verdict:
     """Over all treatments, the median of |log ratio| of the flows' mean goodput must lie within 0.01 and its 90th
     percentile within 0.05."""
@@ -88,7 +92,7 @@ def goodput(tables: Tables) -> Verdict:
     )
 
 
-@claim("They drop and mark as many packets.", source="this study")
+@claim("They drop and mark as many packets.", source="this study", whose=OURS)
 def drops_and_marks(tables: Tables) -> Verdict:
     """Over all treatments, the medians of |log ratio| of (drops + 1) and of (marks + 1) must lie within 0.05 and their
     90th percentiles within 0.35; the one is added because many runs have none. Marks are those of ECN-capable flows."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.claims import Evidence, Outcome, Verdict, all_of, answer, claim, remark
+from haltere.claims import OURS, Evidence, Outcome, Verdict, all_of, answer, claim, remark
 from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
 from haltere.metrics.tables import Tables
 
@@ -45,7 +45,8 @@ def by_congestion(tables: Tables, experiment: str, stack: str) -> Evidence:
 
 @claim(
     "Without random loss the model's completion times are quinn's, to 5 % in the median case.",
-    source="the issue's bounds",
+    source="the bounds that were set before the runs",
+    whose=OURS,
 )
 def lossless_quinn(tables: Tables) -> Verdict:
     """Over the treatments of `lossless` (CUBIC and NewReno), |log ratio| must lie within 0.05 in the median and within
@@ -54,14 +55,14 @@ def lossless_quinn(tables: Tables) -> Verdict:
     return all_of(*near("|log ratio| model ÷ quinn", values), by_congestion(tables, "lossless", "quinn"))
 
 
-@claim("Without random loss they are noq's too.", source="this study")
+@claim("Without random loss they are noq's too.", source="this study", whose=OURS)
 def lossless_noq(tables: Tables) -> Verdict:
     """The bounds of the completion time, against noq."""
     values = ratios(tables, "lossless", "model", "noq")
     return all_of(*near("|log ratio| model ÷ noq", values), by_congestion(tables, "lossless", "noq"))
 
 
-@claim("With random loss they are the stacks' as well.", source="this study")
+@claim("With random loss they are the stacks' as well.", source="this study", whose=OURS)
 def lossy(tables: Tables) -> Verdict:
     """The bounds of the completion time over the treatments of `lossy`, against each stack."""
     parts = [e for stack in ("quinn", "noq") for e in near(f"model ÷ {stack}", ratios(tables, "lossy", "model", stack))]
@@ -71,6 +72,7 @@ def lossy(tables: Tables) -> Verdict:
 @claim(
     "With our congestion control inside, the stacks come nearer to the model: what differs is the algorithm.",
     source="this study",
+    whose=OURS,
 )
 def our_control_inside(tables: Tables) -> Verdict:
     """In `lossless` and `lossy`, for each stack: the 90th percentile of |log ratio| against the model must be smaller
@@ -96,7 +98,7 @@ def smaller(what: str, larger: Values, smaller: Values) -> Evidence:
     return Evidence(what, f"{value:.2f} [{low:.2f}, {high:.2f}] against 1", outcome)
 
 
-@claim("With BBR the model's completion times are the stacks' too.", source="this study")
+@claim("With BBR the model's completion times are the stacks' too.", source="this study", whose=OURS)
 def bbr(tables: Tables) -> Verdict:
     """The bounds of the completion time for BBR: version 1 against quinn's, version 3 against noq's, each with our
     BBR inside the stack."""

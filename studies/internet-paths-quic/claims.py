@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.claims import (
+    OURS,
     Evidence,
     MissingDataError,
     Verdict,
@@ -22,6 +23,7 @@ from haltere.claims import (
     answer,
     claim,
     exceeds,
+    few,
     reading,
     remark,
     value,
@@ -51,7 +53,8 @@ def times(tables: Tables, experiment: str, protocol: str, **where: str) -> Numbe
     flows = tables.flows.select("run_id", "completion_s")
     found = runs.join(flows, on="run_id").sort("replication").select("completion_s", "path_rtt_s")
     if found.height < 2:
-        raise MissingDataError(f"{experiment} holds {found.height} replications of {protocol} at {where}")
+        levels = ", ".join(map(str, where.values()))
+        raise MissingDataError(f"{few(found.height)} of {protocol} with {levels} in {experiment}")
     return found.to_numpy().T.astype(np.float64)
 
 
@@ -76,7 +79,7 @@ def between(what: str, values: Numbers, low: float, high: float) -> list[Evidenc
     ]
 
 
-@claim("On a small object QUIC gains one round trip, whatever the path.", source=OWN)
+@claim("On a small object QUIC gains one round trip, whatever the path.", source=OWN, whose=OURS)
 def one_round_trip(tables: Tables) -> Verdict:
     """For 10 kB without loss, the mean of (TCP's completion time − QUIC's) ÷ the path's round-trip time must lie
     between 0.9 and 1.1 in each period."""
@@ -92,7 +95,11 @@ def _spread(values: Numbers) -> str:
     return f"{values.min():.3f} to {values.max():.3f}"
 
 
-@claim("The gain grew with the delays from 2006 to 2011, and in relative terms it stayed what it was.", source=OWN)
+@claim(
+    "The gain grew with the delays from 2006 to 2011, and in relative terms it stayed what it was.",
+    source=OWN,
+    whose=OURS,
+)
 def grew_with_delays(tables: Tables) -> Verdict:
     """For 10 kB without loss and at equal ranks: the gain in seconds must be larger in 2011; its growth must be that of
     the round-trip times, to ±5 %; and the ratio QUIC ÷ TCP must be alike in both periods."""
@@ -113,7 +120,7 @@ def grew_with_delays(tables: Tables) -> Verdict:
     )  # fmt: skip
 
 
-@claim("The gain is a round trip for larger objects too.", source=OWN)
+@claim("The gain is a round trip for larger objects too.", source=OWN, whose=OURS)
 def one_round_trip_for_all(tables: Tables) -> Verdict:
     """As the first claim, for 100 kB and 1 MB."""
     parts: list[Evidence] = []
@@ -124,7 +131,7 @@ def one_round_trip_for_all(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("QUIC is ahead for every size in either year, the less the larger the object.", source=OWN)
+@claim("QUIC is ahead for every size in either year, the less the larger the object.", source=OWN, whose=OURS)
 def less_for_larger(tables: Tables) -> Verdict:
     """Without loss, QUIC's completion time must be ahead of TCP's for each size in each period, and the ratio QUIC ÷
     TCP must be larger at 100 kB than at 10 kB, and at 1 MB than at 100 kB."""
@@ -142,7 +149,7 @@ def less_for_larger(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Those with the worst paths gain most: in proportion to their delay.", source=OWN)
+@claim("Those with the worst paths gain most: in proportion to their delay.", source=OWN, whose=OURS)
 def worst_gain_most(tables: Tables) -> Verdict:
     """For 10 kB, the gain at the 95th percentile of the delay over that at the median must be the ratio of the two
     round-trip times, to ±5 %, in each period."""
@@ -161,7 +168,7 @@ def worst_gain_most(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("For small objects QUIC makes up for five years of growing delays.", source=OWN)
+@claim("For small objects QUIC makes up for five years of growing delays.", source=OWN, whose=OURS)
 def makes_up(tables: Tables) -> Verdict:
     """For 10 kB without loss and at equal ranks, QUIC over the paths of 2011 must be ahead of TCP over those of
     2006."""
@@ -177,7 +184,7 @@ def makes_up(tables: Tables) -> Verdict:
     )
 
 
-@claim("A loss of 1 % does not turn it: QUIC stays ahead for every size in either year.", source=OWN)
+@claim("A loss of 1 % does not turn it: QUIC stays ahead for every size in either year.", source=OWN, whose=OURS)
 def despite_loss(tables: Tables) -> Verdict:
     """At 1 % random loss, which is not drawn from the paths, QUIC's completion time must be ahead of TCP's for each
     size in each period."""

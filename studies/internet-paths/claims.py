@@ -25,11 +25,15 @@ from haltere.paths.routes import (
     spearman_of,
 )
 
+PAPER = "Cardozo 2013"
 _INFINITE = float("inf")
 
 
 @claim(
-    "The number of hops hardly changed: 80 % of the traces have 17 hops or fewer, one hop less later.", source="2.3.1"
+    "The number of hops hardly changed: 80 % of the traces have 17 hops or fewer, one hop less later.",
+    source="section 2.3.1",
+    whose=PAPER,
+    paper="80 %; one hop less",
 )
 def hops(found: Evolution) -> Verdict:
     """At least 80 % of the traces must have 17 hops or fewer in either period (give or take 5 %), and the mean length
@@ -57,7 +61,12 @@ def _first_path(found: Evolution) -> list[Evidence]:
     return [remark("Median of the shortest paths (K = 1), hops; the paper: 14 → 13", evidence)]
 
 
-@claim("Delay got worse: median 122 → 168 ms (+37 %), 95th percentile 352 → 512 ms (+45 %).", source="2.3.2")
+@claim(
+    "Delay got worse: median 122 → 168 ms (+37 %), 95th percentile 352 → 512 ms (+45 %).",
+    source="section 2.3.2",
+    whose=PAPER,
+    paper="122 → 168 ms; 352 → 512 ms",
+)
 def delay(found: Evolution) -> Verdict:
     """The ratio of the medians and that of the 95th percentiles must both lie above 1."""
     parts = []
@@ -75,7 +84,9 @@ def delay(found: Evolution) -> Verdict:
 
 @claim(
     "Diversity fell: fewer pairs with paths that differ by over 50 % (15 % → under 10 %), mean 63 → 54 %.",
-    source="2.3.3",
+    source="section 2.3.3",
+    whose=PAPER,
+    paper="15 % → under 10 %; 63 → 54 %",
 )
 def diversity(found: Evolution) -> Verdict:
     """Of the second to last shortest paths, the share that differs from the pair's shortest by over 50 % must have
@@ -104,7 +115,9 @@ def _both(ends: list[OverDraws]) -> str:
 
 @claim(
     "Geographic dispersion is mostly between 0 and 3, and under 4 for almost 90 % of the paths at any K.",
-    source="2.3.4",
+    source="section 2.3.4",
+    whose=PAPER,
+    paper="almost 90 %",
 )
 def dispersion(found: Evolution) -> Verdict:
     """More than half of the paths must lie between 0 and 3, and, at each K, the share under 4 must be 85 % or more; in
@@ -124,7 +137,12 @@ def dispersion(found: Evolution) -> Verdict:
     return all_of(*parts)
 
 
-@claim("About 10 % of the paths of 2011 are more dispersed than those of 2006.", source="2.3.4")
+@claim(
+    "About 10 % of the paths of 2011 are more dispersed than those of 2006.",
+    source="section 2.3.4",
+    whose=PAPER,
+    paper="about 10 %",
+)
 def more_dispersed(found: Evolution) -> Verdict:
     """The share of paths over some geographic dispersion must have grown by 5 to 15 points, at the dispersion at which
     it grew most. That dispersion is found for each draw from the other draws, so that its choice adds nothing.
@@ -137,7 +155,9 @@ def more_dispersed(found: Evolution) -> Verdict:
 
 @claim(
     "Ranks agree: delay and length more so later (0.80 → 0.88), both others less (0.93 → 0.84, 0.78 → 0.67).",
-    source="2.3.5",
+    source="section 2.3.5",
+    whose=PAPER,
+    paper="0.80 → 0.88, 0.93 → 0.84, 0.78 → 0.67",
 )
 def correlation(found: Evolution) -> Verdict:
     """Spearman's coefficient must be at least 0.5 in both periods for each of the three, and must have changed in the
@@ -162,7 +182,7 @@ def _correlated(found: Evolution, one: Correlation, *, rises: bool) -> list[Evid
     return [*parts, within(what, changed, low, high, text(changed, 3, signed=True))]
 
 
-@claim("Beyond 20 hops the delay stays fairly stable, in both years.", source="2.3.5")
+@claim("Beyond 20 hops the delay stays fairly stable, in both years.", source="section 2.3.5", whose=PAPER)
 def flat_beyond_20_hops(found: Evolution) -> Verdict:
     """A further hop must add less than a quarter to the delay of paths of more than 20 hops of what it adds to that of
     the others, up or down; in both periods. Both are slopes of least squares.

@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.claims import (
+    OURS,
     Evidence,
     MissingDataError,
     Verdict,
@@ -26,8 +27,11 @@ from haltere.claims import (
     alike,
     all_of,
     answer,
+    below,
+    between,
     claim,
     exceeds,
+    few,
     not_ahead,
     reading,
     remark,
@@ -46,7 +50,7 @@ LOSSES = ["0%", "1%", "2%", "3%", "5%"]
 CONGESTION = ["newreno", "cubic", "bbr"]
 CELL_DELAYS = ["100ms", "200ms", "300ms"]
 LOSS_BASED = ["newreno", "cubic"]
-THESIS = "Cantabria 2021"
+THESIS = "Villegas Saiz 2021"
 
 
 def xi(tables: Tables, networks: list[str], losses: list[str]) -> Comparison:
@@ -55,7 +59,9 @@ def xi(tables: Tables, networks: list[str], losses: list[str]) -> Comparison:
     return compare(tables, "latency", "delivery_time", "transport", "quic", "tcp", over=over)
 
 
-@claim("With losses QUIC delivers messages sooner than TCP, or as soon, on each network.", source=f"{THESIS}, claim 1")
+@claim(
+    "With losses QUIC delivers messages sooner than TCP, or as soon, on each network.", whose=THESIS, source="claim 1"
+)
 def sooner(tables: Tables) -> Verdict:
     """For each network, the geometric mean of ξ over the losses from 1 to 5 % and the three congestion controls must
     not be above 1 by more than the margin of 1 %."""
@@ -63,7 +69,7 @@ def sooner(tables: Tables) -> Verdict:
     return all_of(*(not_ahead(f"ξ, {n}", c.pooled(), c.metric, "to") for n, c in found.items()))
 
 
-@claim("The gain is largest on Wi-Fi, and small on the satellite link.", source=f"{THESIS}, claim 1")
+@claim("The gain is largest on Wi-Fi, and small on the satellite link.", whose=THESIS, source="claim 1")
 def largest_on_wifi(tables: Tables) -> Verdict:
     """With losses, ξ must be smaller on Wi-Fi than on 4G, and on 4G than on the satellite link."""
     parts: list[Evidence] = []
@@ -75,7 +81,7 @@ def largest_on_wifi(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("The gain grows with the loss.", source=f"{THESIS}, claim 1")
+@claim("The gain grows with the loss.", whose=THESIS, source="claim 1")
 def grows_with_loss(tables: Tables) -> Verdict:
     """For each network, ξ must be smaller at 5 % than at 1 %."""
     parts = []
@@ -86,16 +92,14 @@ def grows_with_loss(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Without loss TCP is marginally better: ξ lies between 1.003 and 1.01.", source=f"{THESIS}, claim 1")
+@claim("Without loss TCP is marginally better: ξ lies between 1.003 and 1.01.", whose=THESIS, source="claim 1",
+       paper="1.003 to 1.01")  # fmt: skip
 def without_loss(tables: Tables) -> Verdict:
     """On each network ξ must be above 1 and not above 1.01, in the mean over the congestion controls."""
     parts: list[Evidence] = []
     for network in NETWORKS:
         found = xi(tables, [network], ["0%"]).pooled()
-        parts += [
-            exceeds(f"ξ without loss, {network}", found, 1.0),
-            exceeds(f"1 ÷ ξ without loss, {network}, above 1 ÷ 1.01", inverse(found), 1 / 1.01),
-        ]
+        parts.append(between(f"ξ without loss, {network}", found, 1.0, 1.01))
     return all_of(*parts)
 
 
@@ -108,7 +112,8 @@ def inverse(found: Interval) -> Interval:
 
 @claim(
     "With publisher and broker in one 802.11 cell, QUIC too delivers messages as soon as TCP, or sooner.",
-    source=f"{THESIS}, claim 1, the Wi-Fi cell",
+    whose=THESIS,
+    source="claim 1, the Wi-Fi cell",
 )
 def cell(tables: Tables) -> Verdict:
     """For each delay behind the broker, the geometric mean of ξ over the frame error rates from 0 to 5 % and the three
@@ -128,7 +133,7 @@ def cell(tables: Tables) -> Verdict:
     )
 
 
-@claim("A repeated connection with 0-RTT saves the round trip of the first one.", source=f"{THESIS}, figure 4.4")
+@claim("A repeated connection with 0-RTT saves the round trip of the first one.", whose=THESIS, source="figure 4.4")
 def zero_rtt(tables: Tables) -> Verdict:
     """Without loss, the time to CONNACK over QUIC must be shorter by at least 0.9 round trips (540 ms) with 0-RTT than
     without."""
@@ -140,11 +145,11 @@ def zero_rtt(tables: Tables) -> Verdict:
         values.filter(pl.col("connection") == name)["value"].to_numpy() for name in ("QUIC, 1-RTT", "QUIC, 0-RTT")
     )
     if len(first) < 2 or len(first) != len(repeated):
-        raise MissingDataError("experiment setup holds fewer than two replications of both connections")
+        raise MissingDataError(f"{few(min(len(first), len(repeated)))} of both connections in setup")
     others = ["TCP, TLS 1.2, first", "TCP, TLS 1.3, first", "TCP, TLS 1.3, early data, Fast Open"]
     shown = ", ".join(f"{values.filter(pl.col('connection') == name)['value'].mean():.0f}" for name in others)
     return all_of(
-        exceeds("Saved, ms", mean(first - repeated), 540.0, "±"),
+        exceeds("Saved", mean(first - repeated), 540.0, "ms"),
         remark("QUIC first and repeated, ms", f"{first.mean():.0f} and {repeated.mean():.0f}"),
         remark("TCP with TLS 1.2, with TLS 1.3, with early data and Fast Open, ms", shown),
     )
@@ -157,13 +162,15 @@ def goodputs(tables: Tables, congestion: str, network: str, loss: str, interval:
     }  # fmt: skip
     found = tables.values("loaded", "goodput", where).sort("replication")["value"].to_numpy()
     if len(found) < 2:
-        raise MissingDataError(f"experiment loaded holds {len(found)} replications of {congestion}, {network}, {loss}")
+        raise MissingDataError(f"{few(len(found))} of {congestion}, {network}, {loss} in loaded")
     return found
 
 
 @claim(
     "A message every 10 ms: the goodput of loss-based control falls as the RTT grows, by up to 75 % (satellite, 5 %).",
-    source=f"{THESIS}, claim 2, figure 4.7",
+    whose=THESIS,
+    source="claim 2, figure 4.7",
+    paper="up to 75 %",
 )
 def falls_with_rtt(tables: Tables) -> Verdict:
     """At 5 % of loss, the goodput of NewReno and of CUBIC must be less on the satellite link than on 4G, and there fall
@@ -174,13 +181,12 @@ def falls_with_rtt(tables: Tables) -> Verdict:
         fall = mean(1 - far / 0.4)
         parts += [
             exceeds(f"4G − satellite, Mbit/s, {congestion}", mean(near - far), 0.0, "±"),
-            exceeds(f"Fall on the satellite link, {congestion}, above 60 %", fall, 0.6, "%"),
-            exceeds(f"Rest on the satellite link, {congestion}, above 10 %", mean(far / 0.4), 0.1, "%"),
+            between(f"Fall on the satellite link, {congestion}", fall, 0.6, 0.9, "%"),
         ]
     return all_of(*parts)
 
 
-@claim("BBR keeps its goodput high everywhere.", source=f"{THESIS}, claim 2, figure 4.7")
+@claim("BBR keeps its goodput high everywhere.", whose=THESIS, source="claim 2, figure 4.7")
 def bbr_keeps(tables: Tables) -> Verdict:
     """A message every 10 ms, 5 % of loss: BBR's goodput must be above 90 % of the 0.4 Mbit/s that are offered."""
     parts = []
@@ -230,7 +236,9 @@ def window(series: Mapping[tuple[str, str], Mapping[str, Any]]) -> tuple[float, 
 
 @claim(
     "BBR's window overshoots to almost four times the others' at the start, then settles, and stays above theirs.",
-    source=f"{THESIS}, claim 3",
+    whose=THESIS,
+    source="claim 3",
+    paper="almost 4 times",
 )
 def overshoot(tables: Tables) -> Verdict:
     """A message every 10 ms, 1 % of loss, on each network, over TCP and QUIC. In the first ten seconds of the
@@ -245,8 +253,7 @@ def overshoot(tables: Tables) -> Verdict:
         return from_scale(mean(of), METRICS["goodput"])
 
     parts: list[Evidence] = [
-        exceeds("Largest window at the start, BBR ÷ others", ratio(peaks.mean(axis=0)), 3.0),
-        exceeds("4 ÷ that", ratio(math.log(4) - peaks.mean(axis=0)), 1.0),
+        between("Largest window at the start, BBR ÷ others", ratio(peaks.mean(axis=0)), 3.0, 4.0),
         exceeds("Mean window later, BBR ÷ others", ratio(means.mean(axis=0)), 1.0),
         exceeds("Ratio at the start ÷ ratio later", ratio((peaks - means).mean(axis=0)), 1.0),
     ]
@@ -264,9 +271,7 @@ def rates(tables: Tables, experiment: str, **where: str) -> Numbers:
     runs = of.filter(pl.col("status") == "ok", *(pl.col(k) == v for k, v in where.items()))
     found = runs.join(tables.flows.select("run_id", "flow", "goodput_bps"), on="run_id").sort("replication", "flow")
     if runs.height < 2:
-        raise MissingDataError(
-            f"experiment {experiment} holds {runs.height} replications of {', '.join(where.values())}"
-        )
+        raise MissingDataError(f"{few(runs.height)} of {', '.join(where.values())} in {experiment}")
     return found["goodput_bps"].to_numpy().reshape(runs.height, -1)
 
 
@@ -275,21 +280,20 @@ def jain(of: Numbers) -> Numbers:
     return np.square(of.sum(axis=1)) / (of.shape[1] * np.square(of).sum(axis=1))
 
 
-@claim("With a large queue BBR gets less than 5 % of the rate beside NewReno or CUBIC.", source=f"{THESIS}, claim 4")
+@claim("With a large queue BBR gets less than 5 % of the rate beside NewReno or CUBIC.", whose=THESIS, source="claim 4",
+       paper="2.55 to 4.13 %")  # fmt: skip
 def starved(tables: Tables) -> Verdict:
     """BBR starts first, the other 20 s later. BBR's share of 500 kbit/s must be below 5 %, over TCP and QUIC."""
     parts: list[Evidence] = []
     for transport, reported in (("tcp", ("4.13", "3.86")), ("quic", ("2.55", "2.62"))):
         for pair, value in zip(("BBR and NewReno", "BBR and CUBIC"), reported, strict=True):
             share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
-            parts += [
-                exceeds(f"What is left of 5 %, {pair}, {transport}", mean(0.05 - share), 0.0, "%"),
-                remark("BBR's share, and the thesis'", f"{share.mean():.1%} and {value} %"),
-            ]
+            what = f"BBR's share, {pair}, {transport} (the thesis: {value} %)"
+            parts.append(below(what, mean(share), 0.05, "%"))
     return all_of(*parts)
 
 
-@claim("Two BBR flows share evenly.", source=f"{THESIS}, claim 4")
+@claim("Two BBR flows share evenly.", whose=THESIS, source="claim 4")
 def even(tables: Tables) -> Verdict:
     """Jain's index of two BBR flows must be above 0.98, over TCP and QUIC."""
     parts: list[Evidence] = []
@@ -303,7 +307,10 @@ def even(tables: Tables) -> Verdict:
 
 
 @claim(
-    "CUBIC holds about 80 % beside NewReno and beside BBR, and shares evenly with CUBIC.", source=f"{THESIS}, claim 4"
+    "CUBIC holds about 80 % beside NewReno and beside BBR, and shares evenly with CUBIC.",
+    whose=THESIS,
+    source="claim 4",
+    paper="about 80 %",
 )
 def cubic_holds(tables: Tables) -> Verdict:
     """Over TCP and QUIC, CUBIC's share must lie between 70 and 90 % beside NewReno and beside BBR; Jain's index of two
@@ -313,8 +320,7 @@ def cubic_holds(tables: Tables) -> Verdict:
         for pair in ("CUBIC and NewReno", "CUBIC and BBR"):
             share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
             parts += [
-                exceeds(f"Share, {pair}, {transport}", mean(share), 0.7, "%"),
-                exceeds("What is left of 90 %", mean(0.9 - share), 0.0, "%"),
+                between(f"CUBIC's share, {pair}, {transport}", mean(share), 0.7, 0.9, "%"),
             ]
         index = jain(rates(tables, "two", kinds="CUBIC and CUBIC", transport=transport))
         parts.append(exceeds(f"Jain's index, CUBIC and CUBIC, {transport}", mean(index), 0.98))
@@ -334,7 +340,9 @@ REPORTED = {
 
 @claim(
     "CUBIC flows among themselves are fair, and BBR's sharing with CUBIC depends on the queue.",
-    source=f"{THESIS}, claim 5",
+    whose=THESIS,
+    source="claim 5",
+    paper="4 CUBIC: 0.98 (large queue), 0.99 (1 BDP); CUBIC, then BBR: 0.52, 0.95",
 )
 def several(tables: Tables) -> Verdict:
     """Over QUIC. Four CUBIC flows must have a Jain's index above 0.95 with either queue. With the queue of a
@@ -357,7 +365,7 @@ def several(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Of two BBR flows the one with the longer RTT takes more.", source=f"{THESIS}, claim 6, figure 4.8")
+@claim("Of two BBR flows the one with the longer RTT takes more.", whose=THESIS, source="claim 6, figure 4.8")
 def longer_takes_more(tables: Tables) -> Verdict:
     """The second flow's rate over the first's, with 200 and with 300 ms, must be above 1, over TCP and QUIC."""
     parts: list[Evidence] = []
@@ -375,7 +383,9 @@ WIFI = ["still works", "was lost 200 ms before"]
 
 
 @claim(
-    "QoS 1 and 2 cost no delivery time, and lose no message where QoS 0 does.", source=f"quality of service, {BEYOND}"
+    "QoS 1 and 2 cost no delivery time, and lose no message where QoS 0 does.",
+    source=f"quality of service, {BEYOND}",
+    whose=OURS,
 )
 def quality(tables: Tables) -> Verdict:
     """Without loss, the delivery time at QoS 1 and 2 must be that at QoS 0 within the margin of 1 %. With outages, more
@@ -411,6 +421,7 @@ def each(tables: Tables, experiment: str, metric: str, **where: str) -> Numbers:
 @claim(
     "A stream for each topic spares messages the wait for lost ones of other topics.",
     source=f"streams against head-of-line blocking, {BEYOND}",
+    whose=OURS,
 )
 def streams(tables: Tables) -> Verdict:
     """Ten topics, a message every 10 ms, CUBIC: for each network, the geometric mean over losses of 1 to 5 % of the
@@ -429,6 +440,7 @@ def streams(tables: Tables) -> Verdict:
 @claim(
     "Ten small messages sent together save more than half of the overhead and cost no more time than they gather.",
     source=f"batching, {BEYOND}",
+    whose=OURS,
 )
 def batches(tables: Tables) -> Verdict:
     """Messages of 100 bytes, one every 10 ms. The overhead with ten together must be less than half of that with single
@@ -439,7 +451,7 @@ def batches(tables: Tables) -> Verdict:
     ten, one = (each(tables, "batch", "delivery_time", loss="0%", batch=batch) for batch in ("10", "1"))
     parts: list[Evidence] = [
         exceeds("Overhead, single ÷ ten together", inverse(saved.pooled()), 2.0),
-        exceeds("90 ms − growth of the delivery time without loss, ms", mean(90 - (ten - one)), 0.0, "±"),
+        below("Growth of the delivery time without loss", mean(ten - one), 90.0, "ms"),
     ]
     times = compare(tables, "batch", "delivery_time", "batch", "10", "1", over=over)
     for network, loss in itertools.product(over["network"], over["loss"]):
@@ -452,6 +464,7 @@ def batches(tables: Tables) -> Verdict:
 @claim(
     "A publisher that changes networks: messages wait less over QUIC, which migrates, than over TCP, which reconnects.",
     source=f"migration, {BEYOND}",
+    whose=OURS,
 )
 def moves(tables: Tables) -> Verdict:
     """From Wi-Fi to 4G; the publisher connects again a second after it has lost a connection. The longest delivery time
@@ -476,6 +489,7 @@ ENERGY = "energy, beyond the thesis; the rule was written before there were resu
 @claim(
     "QUIC's keep-alive doubles the time that an LTE radio is on; with 0-RTT a device can sleep and be as good as TCP.",
     source=ENERGY,
+    whose=OURS,
 )
 def keep_alive(tables: Tables) -> Verdict:
     """A message a minute. QUIC's connection ends after 30 s without packets, so that it needs a PINGREQ every 20 s;
@@ -498,7 +512,7 @@ def keep_alive(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("On LTE, QoS costs no radio time, and ten messages together save four fifths of it.", source=ENERGY)
+@claim("On LTE, QoS costs no radio time, and ten messages together save four fifths of it.", source=ENERGY, whose=OURS)
 def gathered(tables: Tables) -> Verdict:
     """TCP with a PINGREQ every 60 s, QUIC and TCP that sleep. The time that the radio is on for each message at QoS 1
     and 2 must be that at QoS 0 within the margin of 5 %; of devices that sleep, it must be less than a fifth for ten

@@ -37,6 +37,7 @@ from haltere.notebook import notebook
 from haltere.stats import Interval
 
 __all__ = [
+    "OURS",
     "Claim",
     "Contents",
     "Evidence",
@@ -327,7 +328,8 @@ def _among(one: Evidence, count: int) -> Evidence:
 
 def _decided(what: str, found: Interval, metric: Metric, rule: Callable[[Interval], Outcome]) -> Evidence:
     size = _doublings(found.value) / _doublings(metric.full) if metric.ratio else abs(found.value) / metric.full
-    return Evidence(what, reading(found, metric), rule(found), found, rule, size=size)
+    alike = ", alike" if standing(found, metric) == "alike" else ""
+    return Evidence(what, f"{reading(found, metric)}{alike}", rule(found), found, rule, size=size)
 
 
 def _doublings(ratio: float) -> float:
@@ -367,7 +369,9 @@ def alike(what: str, found: Interval, metric: Metric) -> Evidence:
             return Outcome.CONFIRMED
         return Outcome.CONTRADICTED if beyond(found, metric) else Outcome.UNDECIDED
 
-    return _decided(what, found, metric, rule)
+    least, most = margins(metric)
+    unit = "" if metric.ratio else "±"
+    return replace(_decided(what, found, metric, rule), bound=_bound((least, most), unit))
 
 
 def exceeds(what: str, found: Interval, threshold: float, unit: str = "") -> Evidence:
@@ -405,14 +409,13 @@ def _bounded(what: str, found: Interval, ends: tuple[float, float], unit: str) -
     effects = [] if unit in ("%", "±") else [_doublings(found.value / end) for end in finite if end > 0]
     inside = len(finite) == 2 and rule(found) is Outcome.CONFIRMED
     size = 0.0 if inside else min(effects, default=0.0)
-    return Evidence(
-        what, reading_of(found, unit), rule(found), found, rule, _bound(ends, found, unit), len(finite), size
-    )
+    return Evidence(what, reading_of(found, unit), rule(found), found, rule, _bound(ends, unit), len(finite), size)
 
 
-def _bound(ends: tuple[float, float], found: Interval, unit: str) -> str:
+def _bound(ends: tuple[float, float], unit: str) -> str:
     """The range in words: `within 269 to 365 ms`, `above 0.97`."""
-    places = max(0 if unit == "%" else 3 - len(str(int(abs(found.value)))), 0)
+    largest = max(abs(end) for end in ends if math.isfinite(end))
+    places = 0 if unit == "%" else max(0, decimals(largest))
 
     def one(end: float) -> str:
         number = 100 * end if unit == "%" else end
@@ -469,7 +472,7 @@ def reading_of(found: Interval, unit: str = "") -> str:
 
     def one(value: float) -> str:
         if unit == "%":
-            return fixed(100 * value, 0)
+            return fixed(100 * value, 0 if found.value >= 0.0995 else 1)
         return ("+" if unit == "±" and value > 0 else "") + fixed(value, places)
 
     value = one(found.value) + (" %" if unit == "%" else "")

@@ -13,11 +13,12 @@ from haltere.cli.studies import study_folder
 from haltere.documents import shown
 from haltere.errors import InputError
 from haltere.kept.changes import Change
+from haltere.results import load
 
 
 def keep(results: Path, study: Path | None) -> None:
     """Keep what a campaign found, and say what changed."""
-    folder = study_folder(results, study)
+    folder = study_folder(load(results), study)
     if folder is None:
         raise InputError(
             "is of no study", field="results", given=shown(results), right="what `haltere run STUDY` wrote"

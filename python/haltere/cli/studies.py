@@ -13,7 +13,7 @@ from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import HaltereError, InputError, Interrupted, Place, as_written
 from haltere.executor import ThreadExecutor
-from haltere.results import load, read_manifest
+from haltere.results import Results, made_elsewhere, read_manifest
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.study import Study
 from haltere.study.model import Range, name_problem
@@ -101,15 +101,23 @@ def _print_found(one: Found) -> None:
         show.say(f"   {line}", style="dim")
 
 
-def report(results: Path, study: Path | None) -> None:
+def report(results: Path, study: Path | None, out: Path | None) -> None:
     """Write the report and say where it is."""
-    folder = study_folder(results, study)
-    from haltere.report import written
+    from haltere.report import results_of, written
 
     console = show.out()
+    found = results_of(results)
+    folder = study_folder(found, study)
     with console.status("writing the report"):
-        page, findings = written(results, folder)
-    show.say((results / "verdicts.md").read_text(encoding="utf-8").partition("\n\n")[0])
+        page, findings = written(found.path, folder, out)
+    for sentence in findings.answer:
+        show.say(f"- {sentence}")
+    partial = found.manifest.get("partial")
+    if partial:
+        show.note(f"the campaign has not finished: {partial['runs']} of {partial['of']} runs are in this report")
+    elsewhere = made_elsewhere(found.manifest)
+    if elsewhere:
+        show.note(f"{elsewhere}; claims are judged, and figures drawn, by this one")
     show.say(f"report: {shown(page)}")
     broken = findings.broken()
     for reason in broken:
@@ -117,13 +125,13 @@ def report(results: Path, study: Path | None) -> None:
     exits.end(bool(broken), 2)
 
 
-def study_folder(results: Path, study: Path | None) -> Path | None:
+def study_folder(results: Results, study: Path | None) -> Path | None:
     """Return the folder of the study that some results came from; None for a comparison of two lakes without a study.
 
     Raises:
-        InputError: if there are no results, or the study is no longer there.
+        InputError: if the study is no longer there.
     """
-    file = load(results).manifest["study_file"]
+    file = results.manifest["study_file"]
     folder = study or (None if file is None else Path(str(file)).parent)
     if folder is not None and not folder.is_dir():
         raise InputError(

@@ -25,7 +25,7 @@ from haltere.paths import periods
 from haltere.paths.judging import delay_unit, duration, text
 from haltere.paths.periods import Effect, Evolution, Period
 from haltere.paths.turnover import KINDS
-from haltere.report.page import Shown, download
+from haltere.report.page import Shown, alone_of, download
 from haltere.results import read_manifest
 from haltere.stats import Interval
 
@@ -42,7 +42,9 @@ def findings(found: Evolution, study: Path | None) -> Findings:
     return said if said.answer or said.broken_answer else replace(said, answer=_answer(found))
 
 
-def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
+def build(
+    folder: Path, study: Path | None, out: Path | None = None, *, alone: bool = False
+) -> tuple[Path, Findings, Evolution]:
     """Write the report of two periods into their results folder; return its path, the findings, and the periods.
 
     The folder then holds `report.html`, `verdicts.md`, `comparison.json` and `figures/`.
@@ -51,6 +53,8 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
         folder: what `haltere run` or `haltere paths compare` wrote.
         study: the folder of a study, whose `claims.py` and `figures.toml` are taken; without one there are no claims
             and all figures.
+        out: another folder for the report.
+        alone: whether the page links to no file beside it.
 
     Raises:
         InputError: if the study's files cannot be read.
@@ -60,12 +64,15 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
     found = measured.evolution
     said = findings(found, study)
     made, missing = figures(found, figures_of(study))
-    drawings = folder / "figures"
+    out = out or folder
+    drawings = out / "figures"
     drawings.mkdir(exist_ok=True)
     for old in drawings.glob("*.*"):
         old.unlink()
     shown = [_shown(figure, drawings) for figure in made]
     world = [_shown(figure, drawings) for figure in _maps(measured)]
+    if alone:
+        shown, world = ([alone_of(one) for one in some] for some in (shown, world))
     first, second = found.periods
     html = page(
         "evolution.html.j2",
@@ -97,9 +104,9 @@ def build(folder: Path, study: Path | None) -> tuple[Path, Findings, Evolution]:
         version=manifest["haltere"],
         seed=manifest["seed"],
     )
-    (folder / "verdicts.md").write_text(markdown(said), encoding="utf-8")
-    (folder / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
-    report = folder / "report.html"
+    (out / "verdicts.md").write_text(markdown(said), encoding="utf-8")
+    (out / "comparison.json").write_text(json.dumps(as_data(found, said), indent=1) + "\n", encoding="utf-8")
+    report = out / "report.html"
     report.write_text(html, encoding="utf-8")
     return report, said, found
 

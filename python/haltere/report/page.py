@@ -6,7 +6,7 @@ import base64
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import DifferentFlowsError
 from haltere.report import design, treatments
-from haltere.results import Results
+from haltere.results import Results, made_elsewhere
 from haltere.scenario import merge
 from haltere.study import Study
 from haltere.when.results import Found
@@ -79,8 +79,12 @@ class Design:
     varied: Sequence[tuple[str, str]]
 
 
-def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findings) -> tuple[str, set[Path]]:
+def render(
+    results: Results, study_dir: Path, figures_dir: Path, findings: Findings, *, alone: bool = False
+) -> tuple[str, set[Path]]:
     """The page as text, and the figures' files, which are written into `figures_dir`.
+
+    A page that stands `alone` links to no file beside it.
 
     Raises:
         InputError: if `figures.toml` is wrong; nothing has been drawn by then.
@@ -101,9 +105,17 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
     ]
     explained = [one for some in why.values() for one in some]
     drawn = {figures_dir / file.name for one in [*shown, *explained] for file in one.downloads}
+    if alone:
+        main, shown = None if main is None else alone_of(main), [alone_of(one) for one in shown if one is not main]
+        why = {name: [alone_of(one) for one in some] for name, some in why.items()}
+    else:
+        shown = [one for one in shown if one is not main]
     text = page(
         "report.html.j2",
         script=True,
+        alone=alone,
+        elsewhere=made_elsewhere(manifest),
+        partial=manifest.get("partial"),
         manifest=manifest,
         study={"rules": "", **manifest["study"]},
         fidelities=manifest.get("fidelities", ["model"]),
@@ -118,7 +130,7 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         broken_answer=findings.broken_answer,
         designs=_designs(results, factors, words),
         main=main,
-        sections=_sections([one for one in shown if one is not main]),
+        sections=_sections(shown),
         missing=missing,
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
@@ -131,6 +143,11 @@ def render(results: Results, study_dir: Path, figures_dir: Path, findings: Findi
         seed=manifest["seed"],
     )
     return text, drawn
+
+
+def alone_of(shown: Shown) -> Shown:
+    """The figure without links to its files; the page itself holds those that are small."""
+    return replace(shown, downloads=[replace(file, href="") for file in shown.downloads])
 
 
 def _when(results: Results) -> dict[str, Otherwise]:

@@ -11,12 +11,15 @@ from typing import Any
 
 import polars as pl
 
-from haltere.errors import InputError, Place
+from haltere import core
+from haltere.errors import InputError, Place, as_written
 from haltere.files import write_whole
 from haltere.notebook import notebook
 from haltere.results import numbers, tables
 
 TABLES = ("runs", "flows", "links")
+FORMAT = 1
+"""The format of results folders that this version writes, and the newest that it reads."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def load(path: str | Path) -> Results:
     """Open a results folder.
 
     Raises:
-        InputError: if it holds no results.
+        InputError: if it holds no results, or those of a newer format.
     """
     path = Path(path)
     manifest = read_manifest(path)
@@ -118,7 +121,27 @@ def load(path: str | Path) -> Results:
             if unfinished
             else "a folder written by `haltere run`, such as results/quic-dumbbell",
         )
+    written_in = manifest.get("format", FORMAT)
+    if written_in not in range(1, FORMAT + 1):
+        by = f"haltere {manifest.get('haltere', 'of another version')}"
+        raise InputError(
+            f"is of {by}, whose format this version does not know",
+            place=Place(str(path / "manifest.json")),
+            field="format",
+            given=as_written(written_in),
+            right=f"at most {FORMAT}: read it with {by}, or run the study again with this version",
+        )
     return Results(path, manifest)
+
+
+def made_elsewhere(manifest: dict[str, Any]) -> str | None:
+    """Say that another version, or another build of this one, made some results; None if this one did."""
+    by = str(manifest.get("haltere", ""))
+    if by != core.VERSION:
+        return f"the runs are of haltere {by or 'of an unknown version'}, this is haltere {core.VERSION}"
+    if manifest.get("core") not in (None, core.fingerprint()):
+        return f"the runs are of another build of haltere {by}, whose models may differ"
+    return None
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haltere import core, fidelity, shipped
-from haltere.documents import shown
-from haltere.errors import ArgumentError, Interrupted, refuse_below
+from haltere.documents import Document, shown
+from haltere.errors import ArgumentError, InputError, Interrupted, Place, refuse_below
 from haltere.executor import Executor, Outcome, Task
-from haltere.results import Results, load, read_manifest, tables, write
+from haltere.results import FORMAT, Results, load, read_manifest, tables, write
 from haltere.runner import links
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.runner.parts import Parts
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Executors = Mapping[fidelity.Fidelity, Executor]
 MAX_RUNS = 2_000_000
+SO_FAR = "so-far"
+"""The folder, within that of a campaign that has not finished, of the results so far."""
 FIRST_FLUSH_S, FLUSH_EVERY_S = 0.1, 1.0
 """How long finished runs wait to be written: shorter at first, so that even a short campaign can be resumed."""
 
@@ -94,7 +96,12 @@ class Campaign:
             started, clock = _now(), time.monotonic()
             todo = self.unfinished()
             self.parts.begin(
-                study=self.study.name, command=self.command(), runs=len(self.plan), todo=len(todo), at=started
+                study=self.study.name,
+                command=command or self.command(),
+                runs=len(self.plan),
+                todo=len(todo),
+                at=started,
+                campaign=self._as_asked(),
             )
             with stop_on_interrupt() as stop:
                 ran = self._execute(executors, todo, stop, on_progress)
@@ -134,8 +141,60 @@ class Campaign:
         return ran
 
     def _write(self, finished: dict[str, str], session: dict[str, Any], command: str | None) -> None:
+        frames, manifest = self._tables(finished)
+        earlier = read_manifest(self.out) or {}
+        sessions = [s for s in earlier.get("sessions", []) if earlier.get("core") == core.fingerprint()]
+        if session["runs"] or not sessions:
+            sessions.append(session)
+        manifest |= {
+            "started": sessions[0]["started"],
+            "finished": sessions[-1]["finished"],
+            "sessions": sessions,
+            "command": command or self.command(),
+        }
+        write(self.out, frames, manifest)
+
+    def so_far(self) -> Results:
+        """Write the tables of the runs that have finished into `so-far` in the folder, and return them.
+
+        The manifest has `partial`: how many runs are there, and of how many.
+
+        Raises:
+            InputError: if no run has finished.
+        """
+        finished = self.parts.read()
+        if not any(run.id in finished for run in self.plan):
+            raise InputError(
+                "no run has finished yet", place=Place(shown(self.out)), right="a campaign that has run for a while"
+            )
+        frames, manifest = self._tables(finished)
+        noted = self.parts.status() or {}
+        manifest |= {
+            "partial": {"runs": manifest["counts"]["runs"], "of": len(self.plan)},
+            "started": noted.get("at", ""),
+            "finished": "not yet",
+            "sessions": [],
+            "command": noted.get("command", self.command()),
+        }
+        folder = self.out / SO_FAR
+        write(folder, frames, manifest)
+        return load(folder)
+
+    def _as_asked(self) -> dict[str, Any]:
+        """Return what it takes to make this campaign again."""
+        return {
+            "study_file": self.study.document.name,
+            "study_text": self.study.document.text,
+            "variant": self.study.variant,
+            "fidelities": list(self.study.fidelities),
+            "replications": self.replications,
+            "experiments": self.experiments,
+        }
+
+    def _tables(self, finished: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tables of the finished runs, and the part of the manifest that does not depend on the clock."""
         ordered = sorted(
-            self.plan,
+            (run for run in self.plan if run.id in finished),
             key=lambda run: (
                 self.experiments.index(run.treatment.experiment),
                 run.treatment.index,
@@ -144,13 +203,9 @@ class Campaign:
             ),
         )
         frames = tables.build(ordered, finished, {name: list(self.study.factors(name)) for name in self.experiments})
-        earlier = read_manifest(self.out) or {}
-        sessions = [s for s in earlier.get("sessions", []) if earlier.get("core") == core.fingerprint()]
-        if session["runs"] or not sessions:
-            sessions.append(session)
         failed = frames["runs"].filter(frames["runs"]["status"] != "ok").height
-        manifest = {
-            "format": 1,
+        return frames, {
+            "format": FORMAT,
             "haltere": core.VERSION,
             "core": core.fingerprint(),
             "study": self.study.header.model_dump(mode="json"),
@@ -172,16 +227,11 @@ class Campaign:
             "replications": self.replications,
             "seed": self.study.header.seed,
             "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},
-            "started": sessions[0]["started"],
-            "finished": sessions[-1]["finished"],
-            "sessions": sessions,
-            "command": command or self.command(),
             "study_file": self.study.document.name,
             "study_text": self.study.document.text,
             "git_commit": _git_commit(self.study.directory),
             "machine": _machine(),
         }
-        write(self.out, frames, manifest)
 
     def summaries(self) -> dict[str, Summary]:
         """Return the measured paths that the campaign's scenarios draw from, as the study names them."""
@@ -219,6 +269,23 @@ class Campaign:
             if name is not None and self.study.document.name.endswith("study.toml"):
                 return name
         return self.study.document.name.removesuffix("/study.toml")
+
+
+def so_far(folder: Path) -> Results | None:
+    """Return the results so far of a campaign that has not finished; None if the folder holds none.
+
+    Raises:
+        InputError: if no run has finished yet, or this version cannot make the campaign again.
+    """
+    noted = Parts(folder).status()
+    if noted is None or "campaign" not in noted:
+        return None
+    asked = noted["campaign"]
+    file = Path(str(asked["study_file"]))
+    document = Document.parse(str(file), str(asked["study_text"]))
+    study = Study.of_document(document, file.parent, variant=asked["variant"], fidelity=asked["fidelities"])
+    again = Campaign(study, out=folder, replications=asked["replications"], experiments=asked["experiments"])
+    return again.so_far()
 
 
 def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> Iterator[Outcome]:

@@ -55,16 +55,24 @@ def when(
 
 @app.command(rich_help_panel=STUDIES)
 def report(
-    results: Annotated[Path, typer.Argument(help="A folder written by `haltere run`.")],
+    results: Annotated[
+        Path, typer.Argument(help="A folder written by `haltere run`; also of a campaign that still runs.")
+    ],
     study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Another folder for it, or a file that ends in .html: the page alone, to pass on."),
+    ] = None,
 ) -> None:
     """Write the report of some results: one HTML file, and each figure as SVG and PDF.
 
     `haltere report results/quic-dumbbell`
+
+    `haltere report results/quic-dumbbell --out quic-dumbbell.html`
     """
     from haltere.cli.studies import report as command
 
-    command(results, study)
+    command(results, study, out)
 
 
 @app.command(rich_help_panel=STUDIES)
