@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere.adhoc import probes
-from haltere.errors import ArgumentError, InputError, Place, as_written, refuse_below
+from haltere.errors import ArgumentError, InputError, Place, among, as_written, refuse_below
 from haltere.fidelity import Fidelity, summaries
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ FILE = ".toml"
 LINK, RUNS = "The link", "How"
 """Headings under which the help of the commands lists options; the others stand under no heading."""
 SHARE_MEASURED_FROM = "10s"
+QUEUE = "1000p"
+"""The queue of a link where none is given."""
 STAGGER_MS = 100
 MOVES = {"migrate": "path", "rebind": "new"}
 """Conditions that happen at times, and what their second word says."""
@@ -64,9 +66,14 @@ class PathConditions:
     up_delay: Annotated[str | None, About("Delay from client to server.", LINK, at="up.delay")] = None
     loss: Annotated[str, About("Random loss from server to client.", LINK, at="down.loss")] = "0%"
     queue: Annotated[
-        str,
-        About("A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`).", LINK, at="queue"),
-    ] = "1000p"
+        str | None,
+        About(
+            "A limit (1000p, 64kB, 1bdp) or a discipline (`red:ecn=true`; see `haltere queues`); default 1000p, or the "
+            "preset's.",
+            LINK,
+            at="queue",
+        ),
+    ] = None
     ring: Annotated[str | None, About("Packets of the driver's ring behind the queue (256p).", LINK, at="ring")] = None
     bql: Annotated[bool | None, About("Byte queue limits keep the ring short (default: yes).", LINK, at="bql")] = None
     mtu: Annotated[str, About("Largest IP packet.", LINK, at="mtu")] = "1500B"
@@ -121,7 +128,7 @@ class PathConditions:
                     right = f"{right}; a queue's parameters are separated by semicolons"
                 raise ArgumentError(problem, field="paths", given=text, right=right)
             given[keys[key]] = _SWITCHED[value] if key in switches else value
-        refuse_beside_preset(given)
+        refuse_beside_preset(given, in_path=True)
         return PathConditions(**given)
 
     def delays(self) -> tuple[str, str]:
@@ -160,8 +167,9 @@ class PathConditions:
                     given=as_written(self.preset),
                     right="it as the only path",
                 )
-            return own | ({} if self.backup is None else {"backup": self.backup})
-        table: dict[str, Any] = {}
+            besides = {"backup": self.backup, "queue": self.queue}
+            return own | {name: value for name, value in besides.items() if value is not None}
+        table: dict[str, Any] = {"queue": QUEUE}
         for field, about in stated(PathConditions):
             value = getattr(self, field.name)
             if about.at is not None and value is not None:
@@ -174,11 +182,12 @@ class PathConditions:
         """Return the path in a line for people."""
         reserve = ", in reserve" if self.backup else ""
         if self.preset is not None:
-            return f"preset {self.preset}{reserve}"
+            queue = f", queue {self.queue}" if self.queue else ""
+            return f"preset {self.preset}{queue}{reserve}"
         down, up = self.delays()
         one_way = self.down_delay is not None or self.up_delay is not None
         delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
-        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue}{reserve}"
+        return f"{self.rate}, {delay}, loss {self.loss}, queue {self.queue or QUEUE}{reserve}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,11 +329,11 @@ class Conditions(PathConditions):
         return [contender for contender in contenders for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
-        preset = self.each_path[0].preset
+        preset, queue = self.each_path[0].preset, self.each_path[0].queue
         if len(self.each_path) == 1 and preset is not None:
             of, table = preset_table(preset)
             if of == "cell":
-                return {"kind": "cell", "cell": table}
+                return {"kind": "cell", "cell": table if queue is None else table | {"queue": queue}}
         if not self.paths:
             return {"kind": "point-to-point", "link": self.link()}
         links = []
@@ -421,15 +430,19 @@ def refuse_beside_paths(names: Collection[str]) -> None:
         )
 
 
-def refuse_beside_preset(names: Collection[str]) -> None:
-    """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says."""
-    own = ("preset", "backup")
+def refuse_beside_preset(names: Collection[str], *, in_path: bool = False) -> None:
+    """Raise `InputError` if `preset` is given, and a field besides it that says what the preset says.
+
+    A queue replaces that of the preset.
+    """
+    own = ("preset", "backup", "queue")
     beside = [field.name for field in fields(PathConditions) if field.name in names and field.name not in own]
     if beside and "preset" in names:
         raise ArgumentError(
-            "is given besides a preset, which has its own values",
-            field=", ".join(beside),
-            right="the preset alone, or a scenario file, where fields beside a preset replace its values",
+            f"{'is' if len(beside) == 1 else 'are'} given besides a preset, which has its own values",
+            field=f"paths: {', '.join(beside)}" if in_path else ", ".join(beside),
+            right="the preset alone; or a file of it with other values: `haltere presets NAME --toml > my.toml`, then "
+            + ("--path my.toml" if in_path else "--preset my.toml"),
         )
 
 
@@ -454,7 +467,7 @@ def known_preset(name: str, field: str = "preset") -> str:
         "is neither a preset nor KEY=VALUE" if field == "paths" else "there is no such preset",
         field=field,
         given=as_written(name),
-        right=f"{', '.join(names)}; or a file that `haltere presets NAME --toml` wrote",
+        right=f"a file that `haltere presets NAME --toml` wrote, or one of {among(name, names)}",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from haltere.errors import InputError, Place
+from haltere.errors import InputError, Place, counted
 from haltere.files import write_whole
 from haltere.notebook import notebook
 from haltere.results import numbers, tables
@@ -48,7 +48,7 @@ class Results:
         counts = self.manifest.get("counts", {})
         failed = f", {counts['failed']} FAILED" if counts.get("failed") else ""
         name = self.manifest.get("study", {}).get("name", "?")
-        return f"of {name} in {self.path}: {counts.get('runs', 0)} runs{failed}"
+        return f"of {name} in {self.path}: {counted(counts.get('runs', 0), 'run')}{failed}"
 
     @cached_property
     def runs(self) -> pl.DataFrame:
