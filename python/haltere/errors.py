@@ -113,6 +113,17 @@ def nearest(name: str, known: Collection[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, known, 1)), None)
 
 
+def among(name: str, known: Collection[str]) -> str:
+    """Return what would be right in the place of an unknown name: the nearest of the known ones, and all of them."""
+    near = nearest(name, known)
+    return f"{', '.join(known)}" + (f"; did you mean {near}?" if near else "")
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things: `1 run`, `3 runs`."""
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
 _SAID = {
     "bool_type": "is neither true nor false",
     "bool_parsing": "is neither true nor false",
@@ -135,6 +146,9 @@ def in_words(fault: Mapping[str, Any]) -> str:
 
 
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`, expected (?:one of )?(`.*)")
+_LISTED = re.compile(
+    r'.*\b(?:unknown|no) [a-z ]+ "([^"]*)": (?:there are|there is|it has|\w+ knows) ([^:;?]+)', re.DOTALL
+)
 _MISSING = re.compile(r"missing field `([^`]*)`")
 _TYPE = re.compile(r"invalid (?:type|value): (.*), expected (.*)", re.DOTALL)
 _SCALAR = re.compile(r"(?:integer|floating point|boolean) `([^`]*)`|string (\".*\")", re.DOTALL)
@@ -169,4 +183,7 @@ def hint(problem: str) -> str | None:
     if missing:
         return f"a line {missing[1]} = ... in this table, or a table of this name (see `haltere schema`)"
     found = _UNKNOWN.fullmatch(problem)
-    return nearest(found[1], re.findall(r"`([^`]*)`", found[2])) if found else None
+    if found:
+        return nearest(found[1], re.findall(r"`([^`]*)`", found[2]))
+    found = _LISTED.fullmatch(problem)
+    return nearest(found[1], re.split(r", | and ", found[2])) if found else None

@@ -492,3 +492,34 @@ def test_a_duration_too_short_to_share_is_explained(haltere: Haltere) -> None:
         "error: --duration: is too short: flows that share a link are measured from 10s on\n"
         '  given: "5s"\n  right: more than 10s, such as 30s\n'
     )
+
+
+def test_a_queue_replaces_that_of_a_preset(haltere: Haltere) -> None:
+    def waits(*options: str) -> list[float]:
+        what = ("compare", "tcp/cubic", "--size", "2MB", "--replications", "2", "--json", *options)
+        return [one[MEAN_WAIT] for one in json.loads(haltere(*what).stdout)]
+
+    assert Conditions(preset="dsl", queue="1000p").link() == {"preset": "dsl", "queue": "1000p"}
+    short = waits("--preset", "dsl", "--queue", "fq_codel")
+    assert short == waits("--path", "preset=dsl,queue=fq_codel")
+    assert max(short) < min(waits("--preset", "dsl"))
+    refused = haltere("compare", "tcp/cubic", "--path", "preset=dsl,rate=5Mbit/s").stderr
+    assert refused.startswith("error: --path: rate: is given besides a preset")
+    assert "haltere presets NAME --toml > my.toml" in refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tcp/cubik"], "right: cubic"),
+        (["tpc/cubic"], "right: tcp"),
+        (["tcp/cubic", "--queue", "fq_codell"], "right: fq_codel"),
+        (["tcp/cubic", "--queue", "red:mix=9kB"], "right: min"),
+        (["tcp/cubic", "--preset", "starlik"], "did you mean starlink?"),
+        (["tcp/cubic", "--fidelity", "linx"], "did you mean linux?"),
+        (["tcp/cubic", "--probe", "ping"], "lacks a size and an interval; the probe of ping is icmp"),
+    ],
+)
+def test_a_word_that_is_nearly_right_is_named(arguments: list[str], words: str, haltere: Haltere) -> None:
+    done = haltere("compare", *arguments)
+    assert (done.returncode, words in done.stderr) == (2, True), done.stderr

@@ -15,6 +15,7 @@ from conftest import COMMAND, Haltere
 from haltere import core
 from haltere import paths as store
 from haltere.adhoc.validation import Quantity, Validation
+from haltere.cli import exits
 from haltere.cli import validate as validate_command
 from haltere.rig import kernel, programs
 
@@ -112,3 +113,33 @@ def test_summaries_are_whole(haltere: Haltere, tmp_path: Path) -> None:
     assert lines_with(done.stdout, LONG[:200]) >= 1
     for line in haltere("paths", "summaries").stdout.splitlines():
         assert not line or line[0] in "┏┃┡│└├" or ": " in line or line.startswith("each quantile")
+
+
+def haltere_into(stdout: int, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *words], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", [("algorithms",), ("presets", "--json")])
+def test_a_reader_that_ends_early_is_no_fault_of_ours(words: tuple[str, ...]) -> None:
+    """`haltere algorithms | head -1`: the code is that of SIGPIPE, and nothing is said."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = haltere_into(writing, *words)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (exits.CLOSED_PIPE, "")
+
+
+def test_a_full_disk_behind_the_output_is_said() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = haltere_into(full.fileno(), "presets")
+    assert done.returncode == exits.FAULTY_DISK
+    assert "cannot be written: No space left on device" in done.stderr
+
+
+def test_an_ascii_locale_gets_characters_that_are_alike() -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    for words in (("presets",), ("presets", "--json"), ("queues",)):
+        done = subprocess.run([*COMMAND, *words], capture_output=True, env=os.environ | ascii_only, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.isascii()
+    assert b"Hoiland" in done.stdout

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere.adhoc import probes
-from haltere.errors import ArgumentError, InputError, Place, as_written, refuse_below
+from haltere.errors import ArgumentError, InputError, Place, among, as_written, refuse_below
 from haltere.fidelity import Fidelity, summaries
 
 if TYPE_CHECKING:
@@ -341,11 +341,11 @@ class Conditions(PathConditions):
         return [contender for contender in contenders for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
-        preset = self.each_path[0].preset
+        preset, queue = self.each_path[0].preset, self.each_path[0].queue
         if len(self.each_path) == 1 and preset is not None:
             of, table = preset_table(preset)
             if of == "cell":
-                return {"kind": "cell", "cell": table}
+                return {"kind": "cell", "cell": table if queue is None else table | {"queue": queue}}
         if not self.paths:
             return {"kind": "point-to-point", "link": self.link()}
         links = []
@@ -484,7 +484,7 @@ def known_preset(name: str, field: str = "preset") -> str:
         "is neither a preset nor KEY=VALUE" if field == "paths" else "there is no such preset",
         field=field,
         given=as_written(name),
-        right=f"{', '.join(names)}; or a file that `haltere presets NAME --toml` wrote",
+        right=f"a file that `haltere presets NAME --toml` wrote, or one of {among(name, names)}",
     )
 
 

@@ -23,7 +23,8 @@ def parse(text: str) -> dict[str, Any]:
     parts = [part.strip() for part in text.split(":")]
     problem = None
     if not 3 <= len(parts) <= 4:
-        problem = f"has {len(parts)} part{'' if len(parts) == 1 else 's'}"
+        missing = ("a kind", "a size", "an interval")[len(parts) :] if text.strip() else ("anything",)
+        problem = f"lacks {' and '.join(missing)}" if missing else "has more than four parts"
     elif parts[0] not in KINDS:
         problem = f"has no kind of probe {as_written(parts[0])}"
     elif not parts[1]:
@@ -33,6 +34,8 @@ def parse(text: str) -> dict[str, Any]:
     elif len(parts) == 4 and parts[3] not in MODES:
         problem = f"has no mode {as_written(parts[3])}"
     if problem:
+        if parts[0] == "ping":
+            problem = f"{problem}; the probe of ping is icmp"
         raise ArgumentError(problem, field="probe", given=as_written(text), right=_RIGHT)
     probe = dict(zip(("kind", "size", "interval", "mode"), parts, strict=False))
     return {key: value for key, value in probe.items() if (key, value) != ("mode", MODES[0])}

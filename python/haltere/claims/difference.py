@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from haltere.errors import ArgumentError, InputError, as_written
+from haltere.errors import ArgumentError, InputError, among, as_written
 from haltere.metrics import METRICS, Metric, quantities
 from haltere.metrics.tables import Tables, margins
 from haltere.notebook import notebook
@@ -173,7 +173,7 @@ def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> 
     for name in metrics or ():
         if name not in METRICS:
             raise ArgumentError(
-                "there is no such metric", field="metrics", given=as_written(name), right=", ".join(METRICS)
+                "there is no such metric", field="metrics", given=as_written(name), right=among(name, METRICS)
             )
     first, second = Tables.of(a), Tables.of(b)
     common = [

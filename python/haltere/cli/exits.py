@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from haltere.cli import BROKEN, INTERRUPTED, REFUSED
+from haltere.cli import BROKEN, CLOSED_PIPE, FAULTY_DISK, INTERRUPTED, REFUSED
 
-__all__ = ["ALL_FAILED", "BROKEN", "DIFFERENT", "INTERRUPTED", "REFUSED", "SOME_FAILED", "end"]
+__all__ = [
+    "ALL_FAILED",
+    "BROKEN",
+    "CLOSED_PIPE",
+    "DIFFERENT",
+    "FAULTY_DISK",
+    "INTERRUPTED",
+    "REFUSED",
+    "SOME_FAILED",
+    "end",
+]
 
 SOME_FAILED = 3
 """Some runs, flows or claims failed; what the others gave is written."""

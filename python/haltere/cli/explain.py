@@ -13,6 +13,7 @@ from haltere.adhoc.conditions import Comparison
 from haltere.cli import show
 from haltere.cli.commands.explain import Cells, Wanted
 from haltere.documents import shown
+from haltere.errors import counted
 from haltere.explanation import Effect, Explanation, asked, explained, maps
 from haltere.explanation.answer import factor_of
 from haltere.explanation.maps import explain_study
@@ -83,7 +84,8 @@ def over_study(study: Path, a: str, b: str, cells: Cells, wanted: Wanted) -> Non
 
 def _print_map(found: maps.Map) -> None:
     ratio = found.measure.ratio
-    times = f"{len(found.cells)} combinations of levels, {found.values.shape[2]} replications, {found.runs} runs"
+    counts = {"combination": len(found.cells), "replication": found.values.shape[2], "run": found.runs}
+    times = ", ".join(counted(number, thing) for thing, number in counts.items())
     show.say(f"{found.study}, experiment {found.experiment}: {times}", style="dim")
     unit = "factor on" if ratio else f"{found.measure.unit} more of"
     caption = f"{found.a} → {found.b}; {unit} {found.measure.spoken}; * real, corrected for all parts of a column"
@@ -104,7 +106,7 @@ def _short(effect: Effect, *, ratio: bool) -> str:
 
 
 def _print(found: Explanation) -> None:
-    times = f"{found.replications} replication{'s' if found.replications > 1 else ''}"
+    times = counted(found.replications, "replication")
     orders = f"{found.sampled} orders a replication" if found.sampled else "all orders"
     show.say(f"{found.conditions}; {times}, {found.mixtures} mixtures, {orders}", style="dim")
     show.out().print(_table(found))

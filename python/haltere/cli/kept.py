@@ -11,7 +11,7 @@ from haltere import kept
 from haltere.cli import exits, show
 from haltere.cli.studies import study_folder
 from haltere.documents import shown
-from haltere.errors import InputError
+from haltere.errors import InputError, counted
 from haltere.kept.changes import Change
 from haltere.results import load
 
@@ -25,7 +25,8 @@ def keep(results: Path, study: Path | None) -> None:
         )
     with show.out().status("judging the claims, and running a few runs for the canary"):
         done = kept.keep(results, folder)
-    counts = f"{len(done.kept.claims)} claims and {len(done.kept.values)} values of {done.kept.runs} runs"
+    said = counted(len(done.kept.claims), "claim"), counted(len(done.kept.values), "value")
+    counts = f"{' and '.join(said)} of {counted(done.kept.runs, 'run')}"
     show.say(f"{shown(done.file)} keeps {counts}")
     _tell("verdicts that changed", done.verdicts)
     _tell("numbers that changed beyond chance", done.numbers)

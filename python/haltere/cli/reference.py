@@ -10,7 +10,7 @@ from rich.table import Table
 
 from haltere import core
 from haltere.cli import show
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError, among, as_written
 
 
 def algorithms(*, as_json: bool) -> None:
@@ -52,7 +52,7 @@ def queues(name: str | None, *, as_json: bool) -> None:
     if name is not None:
         names = [one["name"] for one in known]
         if name not in names:
-            right = ", ".join(names)
+            right = among(name, names)
             raise InputError("there is no such queue discipline", field="name", given=as_written(name), right=right)
         known = [known[names.index(name)]]
     if as_json:
@@ -79,7 +79,7 @@ def presets(name: str | None, *, as_json: bool, as_toml: bool) -> None:
     if name is not None:
         known = [one for one in known if name in (one["name"], *one["also"])]
         if not known:
-            right = ", ".join(word for one in core.presets() for word in (one["name"], *one["also"]))
+            right = among(name, [word for one in core.presets() for word in (one["name"], *one["also"])])
             raise InputError("there is no such preset", field="name", given=as_written(name), right=right)
     if as_toml:
         if name is None:
@@ -152,7 +152,7 @@ def schema(of: str) -> None:
 
         found = model().model_json_schema()
     else:
-        right = "scenario, study or figures"
+        right = among(of, ("scenario", "study", "figures"))
         raise InputError("there is no schema of that", field="schema", given=as_written(of), right=right)
     print(json.dumps(found, indent=2))
 

@@ -10,6 +10,7 @@ from haltere import explorer
 from haltere.claims.difference import Difference, compare, place
 from haltere.cli import exits, show
 from haltere.documents import shown
+from haltere.errors import counted
 from haltere.export import archive
 from haltere.export.tables import Format, export
 from haltere.results import Results, load
@@ -55,7 +56,7 @@ def _print_difference(found: Difference, a: Results, b: Results) -> None:
         manifest = results.manifest
         show.say(
             f"{letter}: {shown(results.path)}, haltere {manifest['haltere']}, seed {manifest['seed']}, "
-            f"{manifest['replications']} replications, {manifest['counts']['failed']} failed",
+            f"{counted(manifest['replications'], 'replication')}, {manifest['counts']['failed']} failed",
             style="dim",
         )
     for letter, alone in (("A", found.only_a), ("B", found.only_b)):

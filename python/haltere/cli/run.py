@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from haltere.cli import exits, show
 from haltere.documents import shown
-from haltere.errors import InputError, Interrupted, Place
+from haltere.errors import InputError, Interrupted, Place, counted
 from haltere.executor import ThreadExecutor
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
@@ -65,7 +65,7 @@ def run(
     counts = results.manifest["counts"]
     session = results.manifest["sessions"][-1]
     took = f"({ran} of them now, in {show.duration(session['wall_s'])})" if ran else "(all of them were there already)"
-    show.say(f"{counts['runs']} runs of {study.name} in {shown(campaign.out)} {took}")
+    show.say(f"{counted(counts['runs'], 'run')} of {study.name} in {shown(campaign.out)} {took}")
     if counts["failed"]:
         failed = results.runs.filter(results.runs["status"] != "ok")
         show.say(f"{counts['failed']} failed, such as {failed['run_id'][0]}: {failed['error'][0]}", style="yellow")
@@ -97,7 +97,7 @@ def _dry_run(campaign: Campaign, workers: int | None) -> None:
     show.out().print(show.table(*titles, rows=rows, left=3, title=title))
     done = len(campaign.plan) - len(unfinished)
     show.say(
-        f"{len(campaign.plan)} runs ({campaign.replications} replications each)"
+        f"{counted(len(campaign.plan), 'run')} ({counted(campaign.replications, 'replication')} of each treatment)"
         + (f", {done} of them done already" if done else "")
     )
     if not unfinished:
@@ -108,8 +108,9 @@ def _dry_run(campaign: Campaign, workers: int | None) -> None:
         show.say("how long they take is not estimated: none of them could be tried")
         return
     least = ": one more had not ended when time was up" if guess.at_least else ""
+    workers_used = counted(guess.workers, "worker")
     show.say(
-        f"{'at least' if guess.at_least else 'about'} {show.duration(guess.seconds)} on {guess.workers} workers "
+        f"{'at least' if guess.at_least else 'about'} {show.duration(guess.seconds)} on {workers_used} "
         f"(an estimate, from running {guess.sampled} of them{least})"
     )
 
@@ -120,7 +121,7 @@ def tell_status(results: Path, *, as_json: bool) -> None:
     if as_json:
         show.data(found)
         return
-    show.say(f"{found['study']}: {found['finished']} of {found['runs']} runs are finished, {_state(found)}")
+    show.say(f"{found['study']}: {found['finished']} of {counted(found['runs'], 'run')} finished, {_state(found)}")
     if found["left_s"] is not None:
         show.say(f"about {show.duration(found['left_s'])} left, at the pace so far")
     if found["state"] == "stopped":

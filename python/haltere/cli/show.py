@@ -57,7 +57,8 @@ def note(text: str) -> None:
 
 def data(what: object) -> None:
     """Print JSON for programs."""
-    sys.stdout.write(json.dumps(what, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    sys.stdout.write(json.dumps(what, indent=1, ensure_ascii=not unicode, allow_nan=False) + "\n")
 
 
 def table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
@@ -13,6 +14,7 @@ from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import HaltereError, InputError, Interrupted, Place, as_written
 from haltere.executor import ThreadExecutor
+from haltere.files import write_whole
 from haltere.results import Results, made_elsewhere, read_manifest
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.study import Study
@@ -159,9 +161,13 @@ def new(folder: Path) -> None:
     if folder.exists():
         raise InputError("is there already", field="name", given=shown(folder), right="a folder that is not there yet")
     folder.mkdir(parents=True)
-    for name in STARTER:
-        text = files("haltere").joinpath("starter", name).read_text(encoding="utf-8")
-        (folder / name).write_text(text.replace("NAME", folder.name), encoding="utf-8")
+    try:
+        for name in STARTER:
+            text = files("haltere").joinpath("starter", name).read_text(encoding="utf-8")
+            write_whole(folder / name, text.replace("NAME", folder.name))
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     show.say(f"{shown(folder)} has {', '.join(STARTER)}")
     show.say(f"next: haltere run {shown(folder)}")
 

@@ -20,6 +20,7 @@ from haltere.cli.commands.trace import Chosen, Files
 from haltere.documents import shown
 from haltere.errors import InputError, refuse_below
 from haltere.fidelity import named
+from haltere.files import write_whole
 from haltere.metrics import quantities
 from haltere.results import load
 from haltere.scenario import Scenario
@@ -149,7 +150,7 @@ def _write(folder: Path, scenario: Scenario, traced: Trace, seed: int, replicati
         run["reordering"] = traced.data["reordering"]
     if scenario.measured is not None:
         run["path"] = scenario.measured.path(seed, replication).model_dump()
-    (folder / "run.json").write_text(json.dumps(run, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(folder / "run.json", json.dumps(run, indent=2, ensure_ascii=False) + "\n")
     traced.series.write_parquet(folder / "series.parquet")
     traced.series.write_csv(folder / "series.csv")
     if traced.schedule.height:

@@ -12,6 +12,7 @@ from haltere.adhoc.conditions import Comparison
 from haltere.adhoc.validation import Quantity, Validation, validate
 from haltere.cli import show
 from haltere.documents import shown
+from haltere.files import write_whole
 
 _WORDS = {
     "handshake_s": ("handshake, s", 1.0),
@@ -36,7 +37,7 @@ def command(contenders: list[str], what: Comparison, *, out: Path | None, as_jso
 
     for kind in ("svg", "pdf", "png"):
         trace_figure(found.trace, folder / f"validate.{kind}")
-    (folder / "validate.json").write_text(json.dumps(_data(found), indent=1) + "\n")
+    write_whole(folder / "validate.json", json.dumps(_data(found), indent=1) + "\n")
     if as_json:
         show.data(_data(found))
         return

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haltere.adhoc.conditions import Comparison, Conditions
-from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, refuse_below
+from haltere.errors import ArgumentError, HaltereError, InputError, Interrupted, counted, refuse_below
 from haltere.executor import Executor
 from haltere.explanation.answer import Explanation, Interaction, strongest
 from haltere.explanation.attribution import Effect, attributed, effects, interacting, sampled
@@ -172,7 +172,7 @@ def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[lis
 def _complete(runs: Runs, replications: int, how: How) -> tuple[list[int], list[int]]:
     """Return the replications in which both contenders ran, and those in which one of them failed."""
     if how.stop is not None and how.stop.is_set():
-        raise Interrupted(f"stopped after {len(runs.values)} runs: an explanation needs all of them")
+        raise Interrupted(f"stopped after {counted(len(runs.values), 'run')}: an explanation needs all of them")
     whole = (0, (1 << len(runs.space.parts)) - 1)
     used = [r for r in range(replications) if all(runs.values[mask, r] is not None for mask in whole)]
     if not used:

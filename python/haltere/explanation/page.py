@@ -17,6 +17,7 @@ from haltere.figures.pages import page
 from haltere.figures.parts import Axis, Figure, Panel, Rect, Series
 from haltere.figures.waterfall import Step, plain
 from haltere.figures.waterfall import waterfall as drawn
+from haltere.files import write_whole
 from haltere.metrics import quantities
 from haltere.when.changes import transport_of
 
@@ -64,7 +65,7 @@ def store(stem: Path, figure: Figure, text: str, numbers: object) -> list[Path]:
     written = on_paper.draw(figure, stem)
     for ending, content in ((".html", text), (".json", json.dumps(numbers, indent=1, allow_nan=False) + "\n")):
         path = stem.with_name(stem.name + ending)
-        path.write_text(content, encoding="utf-8")
+        write_whole(path, content)
         written.append(path)
     return written
 

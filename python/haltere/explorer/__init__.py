@@ -20,6 +20,7 @@ from haltere.documents import shown
 from haltere.errors import InputError, Place
 from haltere.explorer.columns import gather
 from haltere.figures import pages
+from haltere.files import write_whole
 from haltere.results import Results, load, read_manifest
 
 __all__ = ["PAGE", "index", "write"]
@@ -38,7 +39,7 @@ def write(folder: Path) -> Path:
     """
     results = load(folder)
     out = folder / PAGE
-    out.write_text(page(results), encoding="utf-8")
+    write_whole(out, page(results))
     return out
 
 
@@ -72,7 +73,7 @@ def index(folders: Sequence[Path], out: Path) -> Path:
     rows = [_row(load(folder).manifest, folder, out.parent) for folder in folders]
     text = pages.page("index.html.j2", rows=rows, css=_asset("page.css"))
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
+    write_whole(out, text)
     return out
 
 

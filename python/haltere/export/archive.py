@@ -25,6 +25,7 @@ import polars as pl
 from haltere import core
 from haltere.documents import Document, shown
 from haltere.errors import ArgumentError, InputError, Place
+from haltere.files import write_whole
 from haltere.results import Results, load
 from haltere.runner.campaign import Campaign
 from haltere.study import Study
@@ -80,7 +81,7 @@ def pack(folder: Path, out: Path, *, study: Path | None = None) -> Path:
             entry.size, entry.mode = len(members[name]), 0o644
             archive.addfile(entry, io.BytesIO(members[name]))
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_bytes(gzip.compress(buffer.getvalue(), mtime=0))
+    write_whole(out, gzip.compress(buffer.getvalue(), mtime=0))
     return out
 
 
@@ -146,7 +147,7 @@ def _check(results: Results, files: dict[str, bytes]) -> None:
 def _write(folder: Path, files: dict[str, bytes]) -> None:
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        write_whole(folder / name, content)
 
 
 def _campaign(study: Study, manifest: dict[str, Any], out: Path) -> Campaign:

@@ -17,6 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from haltere.files import write_whole
+
 STEP_S = 0.2
 """The step of `x_values`, flent's own default."""
 SUFFIX = ".flent.gz"
@@ -86,7 +88,7 @@ def write(traced: Mapping[str, Any], title: str, path: Path) -> Path:
     told = document(traced, title)
     told["metadata"]["DATA_FILENAME"] = path.name
     text = json.dumps(told, indent=2, sort_keys=True) + "\n"
-    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    write_whole(path, gzip.compress(text.encode(), mtime=0))
     return path
 
 

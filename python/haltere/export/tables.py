@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from haltere.errors import ArgumentError, as_written
+from haltere.errors import ArgumentError, among, as_written
 from haltere.metrics import METRICS
 from haltere.metrics.tables import Tables, summarise
 from haltere.results import TABLES, Results
@@ -38,7 +38,9 @@ def export(results: Results, out: Path, form: Format, *, names: tuple[str, ...] 
         raise ArgumentError("is no format", field="form", given=as_written(form), right=" or ".join(FORMATS))
     for name in names:
         if name not in NAMES:
-            raise ArgumentError("there is no such table", field="names", given=as_written(name), right=", ".join(NAMES))
+            raise ArgumentError(
+                "there is no such table", field="names", given=as_written(name), right=among(name, NAMES)
+            )
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name in names or NAMES:

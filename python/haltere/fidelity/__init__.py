@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from haltere.errors import ArgumentError, as_written
+from haltere.errors import ArgumentError, among, as_written
 from haltere.fidelity.real import Linux, Testbed
 from haltere.fidelity.simulated import Model, Stack
 from haltere.fidelity.venue import Description, Venue
@@ -48,7 +48,7 @@ else:
 def named(name: str) -> Venue:
     """Return the fidelity of a name; raise `InputError` if there is none."""
     if name not in _VENUES:
-        raise ArgumentError("is not a fidelity", field="fidelity", given=as_written(name), right=", ".join(NAMES))
+        raise ArgumentError("is not a fidelity", field="fidelity", given=as_written(name), right=among(name, NAMES))
     return _VENUES[name]
 
 

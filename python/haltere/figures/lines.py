@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from haltere.errors import counted
 from haltere.figures.parts import AnyMark, Axis, Dot, Figure, Line, NotInResultsError
 from haltere.figures.samples import (
     Part,
@@ -83,7 +84,7 @@ class Cdfs(Chart):
             dots = []
             for share in _TOLD:
                 at = float(np.quantile(ordered, share, method="inverted_cdf"))
-                place = part.at(f"{100 * share:.0f} % of {ordered.size} runs")
+                place = part.at(f"{100 * share:.0f} % of {counted(ordered.size, 'run')}")
                 dots.append(Dot(at, share, form="answer", place=place, value=f"at most {significant(at)}{unit}"))
             return [Line(line, steps=True), *dots]
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from haltere.errors import among
 from haltere.figures.parts import Figure
 from haltere.metrics import METRICS, Metric, quantities
 from haltere.metrics.contenders import is_contender
@@ -21,7 +22,7 @@ from haltere.metrics.tables import Tables
 
 def _known_metric(name: str) -> str:
     if name not in METRICS:
-        raise ValueError(f"there is no such metric|one of {', '.join(METRICS)}")
+        raise ValueError(f"there is no such metric|one of {among(name, METRICS)}")
     return name
 
 

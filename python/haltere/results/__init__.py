@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from haltere import core
-from haltere.errors import InputError, Place, as_written
+from haltere.errors import InputError, Place, as_written, counted
 from haltere.files import write_whole
 from haltere.notebook import notebook
 from haltere.results import numbers, tables
@@ -51,7 +51,7 @@ class Results:
         counts = self.manifest.get("counts", {})
         failed = f", {counts['failed']} FAILED" if counts.get("failed") else ""
         name = self.manifest.get("study", {}).get("name", "?")
-        return f"of {name} in {self.path}: {counts.get('runs', 0)} runs{failed}"
+        return f"of {name} in {self.path}: {counted(counts.get('runs', 0), 'run')}{failed}"
 
     @cached_property
     def runs(self) -> pl.DataFrame:

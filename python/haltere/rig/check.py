@@ -146,4 +146,6 @@ def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
 
 def _check_netem(what: Plan) -> None:
     if what.made_by == "kernel" and not Path("/sys/module/sch_netem").exists():
-        raise ScenarioProblem('this machine\'s kernel has no netem to make links of: set links = "haltere"', "links")
+        raise ScenarioProblem(
+            'this machine\'s kernel has no netem to make links of; "haltere", our emulator, needs none', "links"
+        )
