@@ -248,6 +248,13 @@ def test_a_page_says_that_nothing_is_kept_before_the_first_campaign_is(study: Pa
         kept.check(study)
 
 
+def test_a_page_can_wait_for_what_is_asked_after_the_campaign(results: Path, study: Path) -> None:
+    page = study / "README.md"
+    page.write_text("<!-- kept: value why --><!-- end --> <!-- kept: value when --><!-- end -->")
+    kept.keep(results, study)
+    assert page.read_text().count("-->*not kept yet*<!--") == 2
+
+
 def test_a_damaged_file_says_what_to_do(results: Path, study: Path) -> None:
     kept.keep(results, study)
     campaign.file_of(study).write_text('{"format": 1}')

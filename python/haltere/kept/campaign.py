@@ -35,6 +35,8 @@ from haltere.when import results as when
 FOLDER = "kept"
 MAIN = "main"
 FORMAT: Final = 1
+ASKED: Final = ("why", "when")
+"""The values that `haltere why` and `haltere when` give, which are asked for after a campaign, if at all."""
 
 
 class _Part(BaseModel):

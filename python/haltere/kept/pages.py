@@ -27,6 +27,7 @@ _OPEN = re.compile(r"<!-- kept:")
 _FENCE = re.compile(r"^[ ]*(?P<fence>```|~~~).*?^[ ]*(?P=fence)", re.S | re.M)
 _EXAMPLE = "<!-- kept\0"
 """The beginning of a mark in a block of code, which is no mark, while a page is worked on."""
+_NOT_YET = "*not kept yet*"
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ class _MarkError(Exception):
 def _nothing(words: Sequence[str]) -> str:
     """The text of a mark before the first campaign of its study is kept."""
     _checked(words)
-    return "No campaign is kept yet." if words[0] == "campaign" else "*not kept yet*"
+    return "No campaign is kept yet." if words[0] == "campaign" else _NOT_YET
 
 
 def _checked(words: Sequence[str]) -> Callable[[Kept], str]:
@@ -206,6 +207,8 @@ def _number(kept: Kept, name: str, part: str) -> str:
 
 def _value(kept: Kept, name: str) -> str:
     found = kept.values.get(name)
+    if found is None and name in campaign.ASKED:
+        return _NOT_YET
     if found is None:
         right = nearest(name, kept.values) or ", ".join(kept.values) or "a function marked @value in claims.py"
         raise _MarkError(f"there is no value {name}", right)
