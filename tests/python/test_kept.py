@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import studies
 from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, core, executor, kept
 from haltere.errors import InputError
@@ -299,3 +300,25 @@ def test_a_study_of_measured_paths_is_kept_too(tmp_path: Path) -> None:
     assert (done.kept.fidelities, done.kept.canary, len(done.kept.claims)) == ((), (), 7)
     assert "-->Measured paths, version" in (folder / "README.md").read_text()
     assert kept.mark_stale(folder) == {}
+
+
+def test_the_script_runs_every_kept_campaign_and_says_what_changed_and_what_could_not_run(
+    results: Path, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept.keep(results, study)
+    made = campaign.read(study)
+    assert made is not None
+    (claim,) = made.claims
+    for name, outcome in (("small", "broken"), ("wrong", claim.outcome)):
+        folder = Path(shutil.copytree(study, tmp_path / "studies" / name))
+        before = made.model_copy(update={"claims": (claim.model_copy(update={"outcome": outcome}),)})
+        campaign.write(folder, campaign.MAIN, before)
+    (tmp_path / "studies" / "wrong" / "claims.py").write_text("1 / 0")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").touch()
+    monkeypatch.setattr(studies, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["studies.py", "--minutes", "1"])
+    assert studies.main() == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"small, campaign main claim sooner: broken → {claim.outcome}" in said
+    assert "wrong, campaign main left out: " in said and "ZeroDivisionError" in said
