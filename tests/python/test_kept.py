@@ -16,7 +16,7 @@ from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, core, executor, kept
 from haltere.errors import InputError
 from haltere.evolution.study import PathsStudy
-from haltere.kept import campaign, canary, changes
+from haltere.kept import campaign, canary, changes, pages
 from haltere.kept.pages import Page, pages_of
 from haltere.stats import Interval, mean
 
@@ -105,13 +105,29 @@ def test_a_page_is_written_from_what_is_kept(results: Path, study: Path) -> None
     text = (study / "README.md").read_text()
     assert done.pages == (study / "README.md",)
     assert "Fidelity `model`, version" in text and "seed 7, 3 replications, 30 runs, none failed." in text
-    assert "| 1. QUIC is sooner. | *" in text
+    assert "| claim | here | verdict |\n" in text
+    assert "| 1. QUIC is sooner. (ours) | All times: " in text
     assert "over <!-- kept: value several.runs -->30<!-- end --> runs" in text
     assert "<!-- kept: nothing that is known -->\n```" in text
     assert "| rate | value |\n|---|--:|\n| 5Mbit/s | 0." in text
     # A second writing changes nothing, and nothing is said to have changed.
     again = kept.keep(results, study)
     assert (again.pages, again.verdicts, again.numbers) == ((), (), ())
+
+
+def test_a_row_of_claims_has_the_papers_value_and_three_numbers_that_decide() -> None:
+    numbers = [campaign.Number(what=f"x{k}", text=f"{k}.0", outcome="confirmed", bound="above 1") for k in range(4)]
+    numbers.append(campaign.Number(what="y", text="9.0", outcome="contradicted"))
+    claim = campaign.Claim(
+        name="far", sentence="It is far.", source="5", outcome="contradicted", reason="", numbers=tuple(numbers),
+        whose="Doe 2020", paper="3 m",
+    )  # fmt: skip
+    assert pages.claims_table([claim]).splitlines() == [
+        "| claim | the paper | here | verdict |",
+        "|---|---|---|---|",
+        "| 1. It is far. (Doe 2020) | 3 m | y: 9.0; x0: above 1: 0.0; x1: above 1: 1.0; 2 more in the report | "
+        "*contradicted* |",
+    ]
 
 
 def test_a_number_that_was_changed_by_hand_is_found(results: Path, study: Path, haltere: Haltere) -> None:
@@ -247,6 +263,15 @@ def test_a_page_says_that_nothing_is_kept_before_the_first_campaign_is(study: Pa
     page.write_text("<!-- kept: clams --><!-- end -->")
     with pytest.raises(InputError, match="right: claims"):
         kept.check(study)
+
+
+def test_a_page_can_wait_for_a_variant_of_its_study(results: Path, study: Path) -> None:
+    with (study / "study.toml").open("a") as file:
+        file.write("\n[variants.era.study]\nreplications = 2\n")
+    page = study / "README.md"
+    page.write_text("<!-- kept: runs -->?<!-- end --> <!-- kept: runs of /era -->?<!-- end -->")
+    kept.keep(results, study)
+    assert page.read_text() == "<!-- kept: runs -->30<!-- end --> <!-- kept: runs of /era -->*not kept yet*<!-- end -->"
 
 
 def test_a_page_can_wait_for_what_is_asked_after_the_campaign(results: Path, study: Path) -> None:
