@@ -15,6 +15,7 @@ from pathlib import Path
 
 from haltere import fidelity, kept, report
 from haltere.cli import show
+from haltere.errors import InputError
 from haltere.evolution.study import PathsStudy
 from haltere.explanation.asked import explain_all
 from haltere.explanation.runs import How
@@ -86,7 +87,7 @@ def _keep(one: Wanted) -> None:
 
 
 def main() -> int:
-    """Run what the command line asks for; return how many campaigns were left out."""
+    """Run what the command line asks for; return how many campaigns and folders of pages were left out."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="*")
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -96,12 +97,19 @@ def main() -> int:
     left_out = 0
     for one in wanted(given.studies, given.fidelity or fidelity.simulated()):
         show.say(f"{one.folder.name}, campaign {one.name}", style="bold")
-        why = run(one, ends - time.monotonic())
+        try:
+            why = run(one, ends - time.monotonic())
+        except InputError as wrong:  # the others run all the same
+            why = str(wrong)
         if why is not None:
             show.say(f"  left out: {why}", style="yellow")
             left_out += 1
     for place in ("README.md", "docs", "studies"):
-        kept.render(ROOT / place)
+        try:
+            kept.render(ROOT / place)
+        except InputError as wrong:
+            show.say(f"{place}: {wrong}", style="red")
+            left_out += 1
     return left_out
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from haltere.claims import OURS, MissingDataError, Verdict, all_of, answer, claim, remark
+from haltere.claims import OURS, MissingDataError, Verdict, all_of, answer, claim, remark, value
 from haltere.claims.agreement import Sides, log_ratio, side_by_side, within
 from haltere.metrics.tables import Tables
 
@@ -125,3 +125,23 @@ def in_short(tables: Tables) -> list[str]:
         f"The mean queueing delays of model and kernel differ by {100 * np.median(sizes):.2f} % in the median case and "
         f"by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} treatments. Worst: {where}."
     ]
+
+
+@value
+def each_discipline(tables: Tables) -> pl.DataFrame:
+    """Median and 90th percentile of |log ratio| of each discipline's delay, goodput, drops and marks."""
+    goodputs = both(tables, "goodput_bps", flows=True).filter((pl.col("first") > 0) & (pl.col("second") > 0))
+    parts = {
+        "delay": (delays(tables), 0.0),
+        "goodput": (goodputs, 0.0),
+        "drops + 1": (dropped(tables), 1.0),
+        "marks + 1": (both(tables, "bottleneck_marked_packets"), 1.0),
+    }
+    rows = []
+    for name in parts["delay"][0]["discipline"].unique(maintain_order=True):
+        row = {"median, 90th percentile": name}
+        for what, (frame, add) in parts.items():
+            sizes = np.abs(log_ratio(frame.filter(pl.col("discipline") == name), add))
+            row[what] = f"{np.median(sizes):.3f}, {np.quantile(sizes, 0.9):.3f}"
+        rows.append(row)
+    return pl.DataFrame(rows)

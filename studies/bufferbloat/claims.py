@@ -12,7 +12,7 @@ claim that is confirmed for 2010, or bring about one that is contradicted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -31,6 +31,7 @@ from haltere.claims import (
     exceeds,
     few,
     remark,
+    value,
 )
 from haltere.metrics import quantities
 from haltere.metrics.tables import Tables
@@ -45,6 +46,9 @@ TO = 0.15
 
 ERAS = ("2010", "today, pfifo_fast", "today")
 """The stacks for which each claim is judged; `2010, plain` is there to say what OpenSSH's type of service does."""
+
+QDISCS = ("200p", "1000p", "100000000p")
+LONG_RINGS = ("5000p", "10000p", "15000p")
 
 EraJudge = Callable[[Tables, str], Verdict]
 
@@ -314,3 +318,108 @@ def in_short(tables: Tables) -> list[str]:
 
 def _rtt(tables: Tables, experiment: str, **levels: str) -> str:
     return f"{significant(float(latency(tables, experiment, 'rtt_mean_s', **levels).mean()) * 1e3)} ms"
+
+
+@value
+def by_era(tables: Tables) -> dict[str, str]:
+    """The means that each claim speaks of, for each era: `one_copy_0` belongs to the claim of this name."""
+    return {f"{name}_{number}": told(tables, era) for number, era in enumerate(ERAS) for name, told in _TOLD.items()}
+
+
+def _rtts(tables: Tables, experiment: str, factor: str, levels: Sequence[str], **where: str) -> str:
+    found = (latency(tables, experiment, "rtt_mean_s", **{**where, factor: level}).mean() * 1e3 for level in levels)
+    return ", ".join(f"{value:.0f}" for value in found)
+
+
+def _occupancy(tables: Tables, era: str) -> str:
+    found = (
+        bottleneck(tables, "one-copy", "mean_qdisc_packets", era=era, qdisc=qdisc, ping="icmp").mean()
+        for qdisc in QDISCS
+    )
+    return ", ".join(f"{value:.0f}" for value in found)
+
+
+def _farthest(tables: Tables, era: str) -> str:
+    """How far the mean RTT of UDP and TCP probes is from that of ICMP probes, at most."""
+    off = []
+    for qdisc in QDISCS:
+        icmp, *others = (
+            latency(tables, "one-copy", "rtt_mean_s", era=era, qdisc=qdisc, ping=kind)
+            for kind in ("icmp", "udp", "tcp")
+        )
+        off += [abs((other / icmp).mean() - 1) for other in others]
+    return f"to {100 * max(off):.1f} %"
+
+
+def _unanswered(tables: Tables, era: str) -> str:
+    found = []
+    for qdisc in QDISCS:
+        lost, sent = (latency(tables, "trains", what, era=era, qdisc=qdisc) for what in ("lost", "sent"))
+        found.append(f"{100 * (lost / sent).mean():.0f}")
+    return f"no answer to {', '.join(found)} %"
+
+
+def _repeated(tables: Tables, era: str, rings: Sequence[str]) -> tuple[float, float]:
+    """Drops and retransmissions of ten copies, the mean over replications, added up over rings."""
+    levels = [{"era": era, "qdisc": "2500p", "ring": ring} for ring in rings]
+    dropped = sum(
+        bottleneck(tables, "ten-copies", what, **level).mean()
+        for level in levels
+        for what in ("dropped_queue", "dropped_early")
+    )
+    again = sum(flows(tables, "ten-copies", "retransmitted_packets", **level).mean() for level in levels)
+    return float(dropped), float(again)
+
+
+def _share_repeated(tables: Tables, era: str) -> str:
+    dropped, again = _repeated(tables, era, ("100p", "350p", "1700p"))
+    return f"{again / dropped:.3f} retransmissions a drop" if dropped else "no drops"
+
+
+def _for_nothing(tables: Tables, era: str) -> str:
+    dropped, again = _repeated(tables, era, ("13000p",))
+    return f"{dropped:.0f} drops, {again:.0f} retransmissions"
+
+
+def _held(tables: Tables, era: str) -> str:
+    found = [bottleneck(tables, "ring", "mean_qdisc_packets", era=era, ring=ring).mean() for ring in LONG_RINGS]
+    return f"{np.mean(found):.1f} packets"
+
+
+_TOLD: dict[str, Callable[[Tables, str], str]] = {
+    "one_copy": lambda tables, era: _rtts(tables, "one-copy", "qdisc", QDISCS, era=era, ping="icmp"),
+    "one_copy_occupancy": _occupancy,
+    "same_for_all": _farthest,
+    "trains": _unanswered,
+    "the_ring_governs": lambda tables, era: _rtts(tables, "ring", "ring", ("500p", "1000p", "5000p"), era=era),
+    "ten_copies_latency": lambda tables, era: _rtts(
+        tables, "ten-copies", "ring", ("100p", "350p", "1700p"), era=era, qdisc="2500p"
+    ),
+    "drops_are_retransmissions": _share_repeated,
+    "spurious": _for_nothing,
+    "qdisc_stays_empty": _held,
+}
+
+
+@value
+def plain(tables: Tables) -> str:
+    """One copy in 2010 without OpenSSH's type of service: the mean RTTs, ms, by queue discipline."""
+    return _rtts(tables, "one-copy", "qdisc", QDISCS, era="2010, plain", ping="icmp")
+
+
+@value
+def cure_table(tables: Tables) -> pl.DataFrame:
+    """Mean and 95th percentile of the RTT under load, ms, and goodput, Mbit/s, of each queue with each protocol."""
+    protocols = tables.levels("cure", "protocol")
+    rows = []
+    for queue in tables.levels("cure", "queue"):
+        row = {"queue": f"`{queue}`"}
+        for protocol in protocols:
+            rtts = (
+                latency(tables, "cure", what, queue=queue, protocol=protocol) for what in ("rtt_mean_s", "rtt_p95_s")
+            )
+            middle, high = (values.mean() * 1e3 for values in rtts)
+            rate = flows(tables, "cure", "goodput_bps", queue=queue, protocol=protocol).mean() / 1e6
+            row[protocol] = f"{middle:.0f} / {high:.0f} ms, {rate:.2f}"
+        rows.append(row)
+    return pl.DataFrame(rows)

@@ -35,6 +35,7 @@ from haltere.claims import (
     not_ahead,
     reading,
     remark,
+    value,
 )
 from haltere.claims.comparison import Comparison, compare
 from haltere.figures.timeline import record
@@ -286,9 +287,9 @@ def starved(tables: Tables) -> Verdict:
     """BBR starts first, the other 20 s later. BBR's share of 500 kbit/s must be below 5 %, over TCP and QUIC."""
     parts: list[Evidence] = []
     for transport, reported in (("tcp", ("4.13", "3.86")), ("quic", ("2.55", "2.62"))):
-        for pair, value in zip(("BBR and NewReno", "BBR and CUBIC"), reported, strict=True):
+        for pair, stated in zip(("BBR and NewReno", "BBR and CUBIC"), reported, strict=True):
             share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
-            what = f"BBR's share, {pair}, {transport} (the thesis: {value} %)"
+            what = f"BBR's share, {pair}, {transport} (the thesis: {stated} %)"
             parts.append(below(what, mean(share), 0.05, "%"))
     return all_of(*parts)
 
@@ -546,3 +547,42 @@ def conclusion(tables: Tables) -> list[str]:
             f"{network}: the delivery time over QUIC as a share of that over TCP (ξ) is {', '.join(shown)}."
         )
     return sentences
+
+
+@value
+def cost_of_a_loss(tables: Tables) -> dict[str, str]:
+    """What a lost message costs on Wi-Fi at 5 %, ms: the delivery time beyond that without loss, over the loss."""
+    found = {}
+    for transport in ("tcp", "quic"):
+        where = {"network": "Wi-Fi", "transport": transport}
+        clean, lossy = (each(tables, "latency", "delivery_time", loss=loss, **where).mean() for loss in ("0%", "5%"))
+        found[transport] = f"{(lossy - clean) / 0.05:.0f}"
+    return found
+
+
+@value
+def controls_apart(tables: Tables) -> str:
+    """How far the mean delivery times of the congestion controls are apart, at most, on Wi-Fi and 4G."""
+    apart = []
+    for network, loss, transport in itertools.product(NETWORKS[:2], LOSSES, ("tcp", "quic")):
+        where = {"network": network, "loss": loss, "transport": transport}
+        means = [
+            each(tables, "latency", "delivery_time", congestion=name, **where).mean()
+            for name in tables.levels("latency", "congestion")
+        ]
+        apart.append(max(means) / min(means) - 1)
+    return f"{100 * max(apart):.1g} %"
+
+
+@value
+def bbr3(tables: Tables) -> dict[str, str]:
+    """What BBRv3 and BBR keep of the rate beside CUBIC with a large queue, and deliver on the satellite link at 5 %,
+    all over QUIC."""
+    first = {name: rates(tables, "two", kinds=f"{name} and CUBIC", transport="quic")[:, 0] for name in ("BBR", "BBRv3")}
+    far = {name: goodputs(tables, name, "satellite", "5%") / 0.4 for name in ("bbr", "bbr3")}
+    return {
+        "beside_cubic": f"{100 * (first['BBRv3'] / 500e3).mean():.0f} %",
+        "bbr_beside_cubic": f"{100 * (first['BBR'] / 500e3).mean():.0f} %",
+        "satellite": f"{100 * far['bbr3'].mean():.0f} %",
+        "bbr_satellite": f"{100 * far['bbr'].mean():.0f} %",
+    }

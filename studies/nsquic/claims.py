@@ -29,6 +29,7 @@ from haltere.claims import (
     reading,
     remark,
     standings,
+    value,
 )
 from haltere.claims.comparison import Comparison, compare, complete
 from haltere.metrics import quantities
@@ -271,3 +272,29 @@ def in_short(tables: Tables) -> list[str]:
     told = "; ".join(f"{of} ÷ {to}: {value:.3f}" for of, to, value in pairs)
     sentences.append(f"The three QUICs among themselves, completion times without loss: {told}.")
     return sentences
+
+
+@value
+def model_to_stack(tables: Tables) -> dict[str, Interval]:
+    """The model's completion times over those of each stack: without loss, at 10 % loss, and of noq's with 10 kB to the
+    model's."""
+    model, quinn, noq = QUICS
+    lossy = {
+        f"{name}_lossy": lines(tables, "point-to-point", "loss", ["10%"], model, stack).pooled()
+        for name, stack in (("quinn", quinn), ("noq", noq))
+    }
+    return {
+        "quinn": lossless(tables, model, quinn).pooled(),
+        "noq": lossless(tables, model, noq).without({"size": ["10kB"]}).pooled(),
+        "noq_small": lines(tables, "point-to-point", "size", ["10kB"], noq, model).pooled(),
+        **lossy,
+    }
+
+
+@value
+def beside_cubic_with_a_long_queue(tables: Tables) -> dict[str, Interval]:
+    """The goodput of an endless flow of each QUIC over that of TCP CUBIC beside it, with four BDPs of queue."""
+    return {
+        name: advantage(tables, "long", {"mix": f"{quic} beside {CUBIC}", "queue": "4bdp"}, quic, CUBIC)
+        for name, quic in zip(("model", "quinn", "noq"), QUICS, strict=True)
+    }

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import studies
 from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, core, executor, kept
 from haltere.errors import InputError
 from haltere.evolution.study import PathsStudy
-from haltere.kept import campaign, canary, changes
+from haltere.kept import campaign, canary, changes, pages
 from haltere.kept.pages import Page, pages_of
 from haltere.stats import Interval, mean
 
@@ -104,13 +105,29 @@ def test_a_page_is_written_from_what_is_kept(results: Path, study: Path) -> None
     text = (study / "README.md").read_text()
     assert done.pages == (study / "README.md",)
     assert "Fidelity `model`, version" in text and "seed 7, 3 replications, 30 runs, none failed." in text
-    assert "| 1. QUIC is sooner. | *" in text
+    assert "| claim | here | verdict |\n" in text
+    assert "| 1. QUIC is sooner. (ours) | All times: " in text
     assert "over <!-- kept: value several.runs -->30<!-- end --> runs" in text
     assert "<!-- kept: nothing that is known -->\n```" in text
     assert "| rate | value |\n|---|--:|\n| 5Mbit/s | 0." in text
     # A second writing changes nothing, and nothing is said to have changed.
     again = kept.keep(results, study)
     assert (again.pages, again.verdicts, again.numbers) == ((), (), ())
+
+
+def test_a_row_of_claims_has_the_papers_value_and_three_numbers_that_decide() -> None:
+    numbers = [campaign.Number(what=f"x{k}", text=f"{k}.0", outcome="confirmed", bound="above 1") for k in range(4)]
+    numbers.append(campaign.Number(what="y", text="9.0", outcome="contradicted"))
+    claim = campaign.Claim(
+        name="far", sentence="It is far.", source="5", outcome="contradicted", reason="", numbers=tuple(numbers),
+        whose="Doe 2020", paper="3 m",
+    )  # fmt: skip
+    assert pages.claims_table([claim]).splitlines() == [
+        "| claim | the paper | here | verdict |",
+        "|---|---|---|---|",
+        "| 1. It is far. (Doe 2020) | 3 m | y: 9.0; x0: above 1: 0.0; x1: above 1: 1.0; 2 more in the report | "
+        "*contradicted* |",
+    ]
 
 
 def test_a_number_that_was_changed_by_hand_is_found(results: Path, study: Path, haltere: Haltere) -> None:
@@ -248,6 +265,22 @@ def test_a_page_says_that_nothing_is_kept_before_the_first_campaign_is(study: Pa
         kept.check(study)
 
 
+def test_a_page_can_wait_for_a_variant_of_its_study(results: Path, study: Path) -> None:
+    with (study / "study.toml").open("a") as file:
+        file.write("\n[variants.era.study]\nreplications = 2\n")
+    page = study / "README.md"
+    page.write_text("<!-- kept: runs -->?<!-- end --> <!-- kept: runs of /era -->?<!-- end -->")
+    kept.keep(results, study)
+    assert page.read_text() == "<!-- kept: runs -->30<!-- end --> <!-- kept: runs of /era -->*not kept yet*<!-- end -->"
+
+
+def test_a_page_can_wait_for_what_is_asked_after_the_campaign(results: Path, study: Path) -> None:
+    page = study / "README.md"
+    page.write_text("<!-- kept: value why --><!-- end --> <!-- kept: value when --><!-- end -->")
+    kept.keep(results, study)
+    assert page.read_text().count("-->*not kept yet*<!--") == 2
+
+
 def test_a_damaged_file_says_what_to_do(results: Path, study: Path) -> None:
     kept.keep(results, study)
     campaign.file_of(study).write_text('{"format": 1}')
@@ -292,3 +325,25 @@ def test_a_study_of_measured_paths_is_kept_too(tmp_path: Path) -> None:
     assert (done.kept.fidelities, done.kept.canary, len(done.kept.claims)) == ((), (), 7)
     assert "-->Measured paths, version" in (folder / "README.md").read_text()
     assert kept.mark_stale(folder) == {}
+
+
+def test_the_script_runs_every_kept_campaign_and_says_what_changed_and_what_could_not_run(
+    results: Path, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept.keep(results, study)
+    made = campaign.read(study)
+    assert made is not None
+    (claim,) = made.claims
+    for name, outcome in (("small", "broken"), ("wrong", claim.outcome)):
+        folder = Path(shutil.copytree(study, tmp_path / "studies" / name))
+        before = made.model_copy(update={"claims": (claim.model_copy(update={"outcome": outcome}),)})
+        campaign.write(folder, campaign.MAIN, before)
+    (tmp_path / "studies" / "wrong" / "claims.py").write_text("1 / 0")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").touch()
+    monkeypatch.setattr(studies, "ROOT", tmp_path)
+    monkeypatch.setattr("sys.argv", ["studies.py", "--minutes", "1"])
+    assert studies.main() == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"small, campaign main claim sooner: broken → {claim.outcome}" in said
+    assert "wrong, campaign main left out: " in said and "ZeroDivisionError" in said

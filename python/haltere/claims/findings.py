@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from haltere import claims
 from haltere.claims import Evidence, Verdict
@@ -19,6 +19,22 @@ LEADING = 3
 """Numbers of a claim that are not folded away."""
 
 
+class _Decides(Protocol):
+    """A number of a claim that may decide something."""
+
+    @property
+    def outcome(self) -> str | None: ...
+
+
+Part = TypeVar("Part", bound=_Decides)
+
+
+def leading(parts: Iterable[Part], outcome: str) -> list[Part]:
+    """Return the numbers of a claim that a table shows: at most three, first those that decide as its verdict does."""
+    deciding = [one for one in parts if one.outcome is not None]
+    return sorted(deciding, key=lambda one: one.outcome != outcome)[:LEADING]
+
+
 @dataclass(frozen=True)
 class Judged:
     """A claim with its verdict."""
@@ -29,8 +45,7 @@ class Judged:
     @property
     def leading(self) -> list[Evidence]:
         """The numbers that a table shows at once: at most three, first those that decide as the verdict does."""
-        deciding = [one for one in self.verdict.evidence if one.outcome is not None]
-        return sorted(deciding, key=lambda one: one.outcome is not self.verdict.outcome)[:LEADING]
+        return leading(self.verdict.evidence, self.verdict.outcome)
 
     @property
     def others(self) -> list[Evidence]:

@@ -35,6 +35,8 @@ from haltere.when import results as when
 FOLDER = "kept"
 MAIN = "main"
 FORMAT: Final = 1
+ASKED: Final = ("why", "when")
+"""The values that `haltere why` and `haltere when` give, which are asked for after a campaign, if at all."""
 
 
 class _Part(BaseModel):
@@ -42,12 +44,18 @@ class _Part(BaseModel):
 
 
 class Number(_Part):
-    """A number as it reads, what it decides of its claim (None: nothing), and the interval behind it, if any."""
+    """A number as it reads, what it decides of its claim (None: nothing), its interval, if any, and its bound."""
 
     what: str
     text: str
     outcome: str | None = None
     interval: Interval | None = None
+    bound: str = ""
+
+    @property
+    def said(self) -> str:
+        """What it is, what it was held against, and how it reads."""
+        return ": ".join(filter(None, (self.what, self.bound, self.text)))
 
 
 class Table(_Part):
@@ -62,7 +70,7 @@ Value = Number | Table
 
 
 class Claim(_Part):
-    """A claim as it was judged."""
+    """A claim as it was judged: whose it is, and the value that the paper states."""
 
     name: str
     sentence: str
@@ -70,6 +78,8 @@ class Claim(_Part):
     outcome: str
     reason: str
     numbers: tuple[Number, ...]
+    whose: str = ""
+    paper: str = ""
 
 
 class Canary(_Part):
@@ -169,12 +179,14 @@ def _claim(one: findings.Judged) -> Claim:
         outcome=verdict.outcome.value,
         reason=verdict.reason,
         numbers=numbers,
+        whose=said.whose,
+        paper=said.paper,
     )
 
 
 def _number(one: claims.Evidence) -> Number:
     outcome = None if one.outcome is None else one.outcome.value
-    return Number(what=one.what, text=one.said, outcome=outcome, interval=one.interval)
+    return Number(what=one.what, text=one.numbers, outcome=outcome, interval=one.interval, bound=one.bound)
 
 
 def _asked(results: Results, names: Sequence[str]) -> Iterator[tuple[str, Table]]:
@@ -279,6 +291,11 @@ def read(folder: Path, name: str = MAIN) -> Kept | None:
         return None
     with reading(file, "haltere keep"):
         return Kept.model_validate_json(file.read_bytes())
+
+
+def possible(folder: Path) -> list[str]:
+    """Return the names of the campaigns that a study may come to keep: its main one, and those of its variants."""
+    return [MAIN, *tomllib.loads((folder / "study.toml").read_text(encoding="utf-8")).get("variants", ())]
 
 
 def names(folder: Path) -> Sequence[str]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haltere import shipped
+from haltere.claims.findings import leading
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written, nearest
 from haltere.kept import campaign
@@ -27,6 +28,7 @@ _OPEN = re.compile(r"<!-- kept:")
 _FENCE = re.compile(r"^[ ]*(?P<fence>```|~~~).*?^[ ]*(?P=fence)", re.S | re.M)
 _EXAMPLE = "<!-- kept\0"
 """The beginning of a mark in a block of code, which is no mark, while a page is worked on."""
+_NOT_YET = "*not kept yet*"
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Page:
         return f"<!-- kept:{mark['words']}-->{filling}<!-- end -->"
 
     def _asked(self, given: str, studies: Path) -> tuple[list[str], Kept | None]:
-        """Return the words of a mark, and what is kept; None if the page's own study keeps nothing at all yet."""
+        """Return the words of a mark, and what is kept; None if the page's own study does not keep it yet."""
         try:
             words = shlex.split(given)
         except ValueError:
@@ -101,7 +103,7 @@ class Page:
             folder = self.file.parent
         part = part or campaign.MAIN
         kept = campaign.read(folder, part)
-        if kept is None and not name and not campaign.names(folder):
+        if kept is None and not name and part in campaign.possible(folder):
             return words, None
         if kept is None:
             there = ", ".join(campaign.names(folder)) or "nothing yet: `haltere keep` of its results first"
@@ -127,7 +129,7 @@ class _MarkError(Exception):
 def _nothing(words: Sequence[str]) -> str:
     """The text of a mark before the first campaign of its study is kept."""
     _checked(words)
-    return "No campaign is kept yet." if words[0] == "campaign" else "*not kept yet*"
+    return "No campaign is kept yet." if words[0] == "campaign" else _NOT_YET
 
 
 def _checked(words: Sequence[str]) -> Callable[[Kept], str]:
@@ -169,13 +171,32 @@ def _answer(kept: Kept) -> str:
     return "\n".join(f"- {sentence}" for sentence in kept.answer)
 
 
-def _claims(kept: Kept) -> str:
-    lines = ["| claim | verdict | deciding numbers |", "|---|---|---|"]
-    for number, one in enumerate(kept.claims, 1):
-        deciding = "; ".join(f"{each.what}: {each.text}" for each in one.numbers) or one.reason
-        cells = (f"{number}. {one.sentence}", f"*{one.outcome}*", deciding)
-        lines.append("| " + " | ".join(_in_cell(cell) for cell in cells) + " |")
-    return "\n".join(lines)
+def claims_table(claims: Sequence[campaign.Claim]) -> str:
+    """Return the table of claims as reports have it, in Markdown: at most three numbers a row."""
+    stated = any(one.paper for one in claims)
+    head = ["claim", *(["the paper"] if stated else []), "here", "verdict"]
+    rows = [
+        (
+            f"{number}. {one.sentence}{_whose(one)}",
+            *([one.paper or "–"] if stated else []),
+            _here(one),
+            f"*{one.outcome}*",
+        )
+        for number, one in enumerate(claims, 1)
+    ]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(_in_cell(cell) for cell in row) + " |" for row in rows)])
+
+
+def _whose(one: campaign.Claim) -> str:
+    return f" ({one.whose})" if one.whose else ""
+
+
+def _here(one: campaign.Claim) -> str:
+    shown = leading(one.numbers, one.outcome)
+    more = len(one.numbers) - len(shown)
+    rest = [f"{more} more in the report"] if more and shown else []
+    return "; ".join([*(each.said for each in shown), *rest]) or one.reason
 
 
 def _in_cell(text: str) -> str:
@@ -206,6 +227,8 @@ def _number(kept: Kept, name: str, part: str) -> str:
 
 def _value(kept: Kept, name: str) -> str:
     found = kept.values.get(name)
+    if found is None and name in campaign.ASKED:
+        return _NOT_YET
     if found is None:
         right = nearest(name, kept.values) or ", ".join(kept.values) or "a function marked @value in claims.py"
         raise _MarkError(f"there is no value {name}", right)
@@ -221,7 +244,7 @@ def _table(table: Table) -> str:
 _WORDS: dict[str, tuple[int, Callable[..., str]]] = {
     "campaign": (0, _campaign),
     "answer": (0, _answer),
-    "claims": (0, _claims),
+    "claims": (0, lambda kept: claims_table(kept.claims)),
     "verdict": (1, _verdict),
     "number": (2, _number),
     "value": (1, _value),
