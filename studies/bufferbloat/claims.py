@@ -303,7 +303,7 @@ def the_cure(tables: Tables) -> Verdict:
 
 @answer
 def in_short(tables: Tables) -> list[str]:
-    """What one copy, the ring and ten flows do to the latency, then and now."""
+    """The effect of one copy, the ring and ten flows on the latency, then and now."""
     one = [_rtt(tables, "one-copy", era=era, qdisc="1000p", ping="icmp") for era in ERAS]
     ring = [_rtt(tables, "ring", era=era, ring="5000p") for era in ERAS]
     cure = {queue: _rtt(tables, "cure", queue=queue, protocol="tcp/cubic") for queue in ("drop-tail", "fq_codel")}

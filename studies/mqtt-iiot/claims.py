@@ -551,7 +551,7 @@ def conclusion(tables: Tables) -> list[str]:
 
 @value
 def cost_of_a_loss(tables: Tables) -> dict[str, str]:
-    """What a lost message costs on Wi-Fi at 5 %, ms: the delivery time beyond that without loss, over the loss."""
+    """The cost of a lost message on Wi-Fi at 5 %, ms: the delivery time beyond that without loss, over the loss."""
     found = {}
     for transport in ("tcp", "quic"):
         where = {"network": "Wi-Fi", "transport": transport}
@@ -576,8 +576,10 @@ def controls_apart(tables: Tables) -> str:
 
 @value
 def bbr3(tables: Tables) -> dict[str, str]:
-    """What BBRv3 and BBR keep of the rate beside CUBIC with a large queue, and deliver on the satellite link at 5 %,
-    all over QUIC."""
+    """The shares of the rate that BBRv3 and BBR keep beside CUBIC with a large queue, and deliver at 5 % by satellite.
+
+    All are over QUIC.
+    """
     first = {name: rates(tables, "two", kinds=f"{name} and CUBIC", transport="quic")[:, 0] for name in ("BBR", "BBRv3")}
     far = {name: goodputs(tables, name, "satellite", "5%") / 0.4 for name in ("bbr", "bbr3")}
     return {

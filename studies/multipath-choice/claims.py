@@ -1,4 +1,7 @@
-"""The values that the study's page shows. It makes no claim: its maps name in each cell what is surely better than a reference."""
+"""The values that the study's page shows.
+
+It makes no claim: its maps name in each cell what is surely better than a reference.
+"""
 
 from __future__ import annotations
 

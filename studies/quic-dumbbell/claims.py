@@ -54,7 +54,7 @@ def quic_to_tcp(tables: Tables, metric: str, over: dict[str, list[str]], experim
 
 
 def _share(found: Comparison, so: str) -> str:
-    """What a share of treatments is of."""
+    """The name of a share of treatments: of how many, and in which it holds."""
     return f"Share of the {len(found.cells)} treatments in which {so}"
 
 

@@ -36,7 +36,7 @@ def runs(tables: Tables, queue: str, line: str = LINE) -> pl.DataFrame:
 
 
 def added(tables: Tables, queue: str, line: str = LINE, kind: str = "icmp") -> Numbers:
-    """What the queues add to the RTT of a probe, ms, replication by replication."""
+    """The RTT that the queues add for a probe, ms, replication by replication."""
     on_line = tables.experiment_runs("rrul").filter(pl.col("line") == line).select("run_id")
     least = tables.latency.join(on_line, on="run_id")["rtt_min_s"].min()
     probes = tables.latency.filter(pl.col("probe_kind") == kind).select("run_id", "rtt_mean_s")
@@ -111,7 +111,7 @@ def in_short(tables: Tables) -> list[str]:
 
 @value
 def added_to_a_ping(tables: Tables) -> pl.DataFrame:
-    """What each queue adds to a ping on each line, ms."""
+    """The RTT that each queue adds to a ping on each line, ms."""
     lines = tables.levels("rrul", "line")
     rows = [
         {"queue": queue, **{line: f"{added(tables, queue, line).mean():.1f}" for line in lines}}
@@ -136,5 +136,5 @@ def carried(tables: Tables) -> pl.DataFrame:
 
 @value
 def drop_tail_adds(tables: Tables) -> Interval:
-    """What a queue of 1000 packets adds to a ping on the DSL line, ms."""
+    """The RTT that a queue of 1000 packets adds to a ping on the DSL line, ms."""
     return mean(added(tables, "drop-tail"))

@@ -54,7 +54,7 @@ class Number(_Part):
 
     @property
     def said(self) -> str:
-        """What it is, what it was held against, and how it reads."""
+        """Its name, its bound and its reading, in one text."""
         return ": ".join(filter(None, (self.what, self.bound, self.text)))
 
 
