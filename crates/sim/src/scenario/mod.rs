@@ -145,20 +145,6 @@ struct Frame<'a> {
     duration: Option<Span>,
 }
 
-impl Frame<'_> {
-    /// Refuses what would start when the run is over; `path` is that of its table.
-    fn begins(&self, start: Span, path: &str) -> Result<(), ScenarioError> {
-        match self.duration {
-            Some(duration) if start >= duration => {
-                let message =
-                    format!("{start}: the run is over after {duration}: start before, or give it a longer duration");
-                Err(error(format!("{path}.start"), message))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 /// A table whose fields depend on its kind.
 pub(crate) struct OfKind<'a> {
     pub path: &'a str,
@@ -220,7 +206,6 @@ impl Scenario {
         let topology = Topology::try_from(spec.topology)?;
         let brokers = parsed(spec.brokers, "brokers", |broker, path| broker.broker(path, &topology))?;
         mqtt::check_brokers(&brokers)?;
-        let duration = duration(spec.duration.map(|q| q.0), spec.measure_from.map(|q| q.0))?;
         let frame = Frame { topology: &topology, duration: spec.duration.map(|q| q.0) };
         let (mut flows, mut totals) = (Vec::new(), Totals::default());
         for (i, spec) in spec.flows.into_iter().enumerate() {
@@ -228,7 +213,6 @@ impl Scenario {
             let repeated = spec.flow(&path, &frame)?;
             totals.add(&repeated, &path, &frame)?;
             for mut flow in repeated.flows(&topology) {
-                frame.begins(flow.start, &path)?;
                 if let Task::Messages(mqtt) = &mut flow.task {
                     mqtt.publishers.flow = flows.len() as u32;
                     mqtt.delivered_qos = mqtt::delivered_qos(&brokers, mqtt, &flow.place.server, &path)?;
@@ -237,15 +221,9 @@ impl Scenario {
             }
         }
         mqtt::check_used(&brokers, &flows)?;
-        let probes = parsed(spec.probes, "probes", |probe, path| {
-            let probe = probe.probe(path, &topology)?;
-            frame.begins(probe.beside.start, path).map(|()| probe)
-        })?;
-        let loads = parsed(spec.loads, "loads", |load, path| {
-            let loads = load.loads(path, &topology)?;
-            loads.iter().try_for_each(|load| frame.begins(load.beside.start, path)).map(|()| loads)
-        })?;
-        let loads = loads.concat();
+        let probes = parsed(spec.probes, "probes", |probe, path| probe.probe(path, &topology))?;
+        let loads = parsed(spec.loads, "loads", |load, path| load.loads(path, &topology))?.concat();
+        let duration = duration(spec.duration.map(|q| q.0), spec.measure_from.map(|q| q.0))?;
         let time_limit = spec.time_limit.map(|q| q.0);
         let scenario = Scenario { time_limit, duration, links: spec.links, topology, flows, brokers, probes, loads };
         scenario.check_end()?;
@@ -300,9 +278,6 @@ fn parsed<S, T>(
 
 fn duration(whole: Option<Span>, measure_from: Option<Span>) -> Result<Option<Duration>, ScenarioError> {
     match (whole, measure_from) {
-        (Some(whole), _) if whole.is_zero() => {
-            Err(error("duration", "0s: nothing can happen in it: give a longer one, such as \"30s\""))
-        }
         (None, Some(_)) => Err(error("measure_from", "it goes with duration: set duration too, or leave it out")),
         (Some(whole), Some(from)) if from >= whole => {
             Err(error("measure_from", format!("{from} is not before duration, {whole}")))

@@ -79,26 +79,3 @@ fn the_95th_percentile_of_a_flows_rtt_is_that_of_the_samples_in_its_trace() {
         }
     }
 }
-
-#[test]
-fn nothing_may_start_when_the_run_is_over() {
-    let refused = |start: [&str; 3], duration: &str| {
-        let given = serde_json::json!({
-            "topology": { "kind": "point-to-point", "link": { "rate": "10Mbit/s", "delay": "5ms" } },
-            "duration": duration,
-            "flows": [{ "contender": "tcp/cubic", "app": "raw", "start": start[0] }],
-            "probes": [{ "kind": "icmp", "start": start[1] }],
-            "loads": [{ "kind": "constant", "rate": "1Mbit/s", "start": start[2] }],
-        });
-        haltere_sim::Scenario::from_json(&given.to_string()).err().map(|error| (error.path, error.message))
-    };
-    assert_eq!(refused(["1s", "1s", "1s"], "2s"), None);
-    for (k, path) in ["flows[0].start", "probes[0].start", "loads[0].start"].into_iter().enumerate() {
-        let mut start = ["0s"; 3];
-        start[k] = "2s";
-        let message = "2s: the run is over after 2s: start before, or give it a longer duration";
-        assert_eq!(refused(start, "2s"), Some((path.into(), message.into())));
-    }
-    let (path, message) = refused(["0s"; 3], "0s").unwrap();
-    assert!(path == "duration" && message.contains("longer one"), "{path}: {message}");
-}
