@@ -70,7 +70,6 @@ CASES: dict[str, tuple[str, str, str, str]] = {
     "size of nothing": ('size = "300kB"', 'size = "0B"', "size", "give at least 1B"),
     "size beyond 64 bits": ('size = "300kB"', 'size = "300000000000TB"', "size", 'as in "32MiB"'),
     "size as a bare number": ('size = "300kB"', "size = 300.5", "size", 'as in "32MiB"'),
-    "queue of nothing": (QUEUE, 'queue = "0p"', "queue", "a queue of 0p passes no packet"),
     "negative queue": (QUEUE, 'queue = "-1p"', "queue", 'write packets ("1000p")'),
     "unknown queue discipline": (QUEUE, 'queue = { discipline = "fqcodel" }', "queue", 'did you mean "fq_codel"?'),
     "unknown parameter of a queue": (

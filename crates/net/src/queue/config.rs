@@ -310,11 +310,6 @@ impl QueueConfig {
     ///
     /// If one is out of its range. The error names it and says what would be right.
     pub fn check(&self) -> Result<(), String> {
-        if let Some(nothing) = self.get("limit").filter(|limit| matches!(limit.as_str(), "0p" | "0B")) {
-            return Err(format!(
-                "limit: a queue of {nothing} passes no packet: give it room for one at least, such as 1p"
-            ));
-        }
         self.parameters.check()
     }
 

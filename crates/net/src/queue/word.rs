@@ -30,7 +30,6 @@ impl QueueConfig {
             Length::parse(word).map_err(|wrong| wrong.to_string())?;
             let mut config = QueueConfig::of(DROP_TAIL);
             config.set("limit", word)?;
-            config.check()?;
             return Ok(config);
         }
         let (name, parameters) = match word.split_once(':') {
