@@ -251,8 +251,8 @@ impl Draw {
                 let back = if harsh { 0.01 } else { 0.5 };
                 self.loss += 0.025;
                 json!({ "model": "gilbert-elliott", "good_to_bad": format!("{:.4}", 0.05 * self.stream.unit()),
-                    "bad_to_good": format!("{:.4}", back + (1.0 - back) * self.stream.unit()),
-                    "loss_in_bad": format!("{:.4}", self.stream.unit()), "loss_in_good": self.pick(&["0%", "0.1%"]) })
+                    "bad_to_good": format!("{:.4}%", 100.0 * (back + (1.0 - back) * self.stream.unit())),
+                    "loss_in_bad": format!("{:.4}%", 100.0 * self.stream.unit()), "loss_in_good": self.pick(&["0%", "0.1%"]) })
             }
             2 => {
                 let every = if harsh { 1 + self.stream.below(6) } else { 20 + self.stream.below(300) };
