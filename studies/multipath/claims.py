@@ -25,8 +25,9 @@ from haltere.claims import (
     few,
     reading,
     remark,
+    value,
 )
-from haltere.metrics import METRICS
+from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import Tables, from_scale
 from haltere.stats import Interval, aggregation_benefit, mean
 
@@ -268,3 +269,36 @@ def conclusion(tables: Tables) -> list[str]:
             f"{', '.join(ratios)}."
         )
     return sentences
+
+
+@value
+def by_class(tables: Tables) -> pl.DataFrame:
+    """MPQUIC's completion time over MPTCP's by size, the geometric mean over scenarios, and the share of runs with
+    20 MB and an aggregation benefit: a row a class."""
+    rows = []
+    for experiment, name in CLASSES.items():
+        sizes = [size for size in SIZES if size in tables.levels(experiment, "size")]
+        row = {"class": name}
+        for size in sizes:
+            quic, tcp = (values(tables, experiment, who, size, pl.col("completion_s")) for who in (MPQUIC, MPTCP))
+            row[quantities.text(size)] = f"{np.exp(np.log(quic / tcp).mean()):.3f}"
+        for multipath, single in ((MPQUIC, QUIC), (MPTCP, TCP)):
+            share = (benefits(tables, experiment, multipath, single) > 0).mean()
+            row[f"with a benefit, {multipath}"] = f"{100 * share:.0f} %"
+        rows.append(row)
+    return pl.DataFrame(rows)
+
+
+@value
+def first_three(tables: Tables) -> dict[str, str]:
+    """How far the ratio of the protocols' median times from three replications is from that of all: the median, the
+    95th percentile and the largest over all treatments."""
+    off = []
+    for experiment in CLASSES:
+        for size in tables.levels(experiment, "size"):
+            quic, tcp = (values(tables, experiment, who, size, pl.col("completion_s")) for who in (MPQUIC, MPTCP))
+            few, all_of_them = (np.median(quic[:, :n], 1) / np.median(tcp[:, :n], 1) for n in (3, quic.shape[1]))
+            off.append(np.exp(np.abs(np.log(few / all_of_them))))
+    ratio = np.concatenate(off)
+    middle, twentieth = (f"{100 * (np.quantile(ratio, share) - 1):.0f} %" for share in (0.5, 0.95))
+    return {"median": middle, "twentieth": twentieth, "worst": f"{ratio.max():.1f}"}
