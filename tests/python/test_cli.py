@@ -147,7 +147,7 @@ def test_schemas_are_json_schemas(haltere: Haltere) -> None:
     assert {"style", "factors", "columns", "lines", "overviews", "timelines"} <= set(figures["properties"])
     assert set(figures["$defs"]["Lines"]["required"]) == {"name", "experiment", "metric", "x"}
     refused = haltere("schema", "poem")
-    assert (refused.returncode, "right: scenario, study or figures" in refused.stderr) == (2, True)
+    assert (refused.returncode, "right: scenario, study, figures" in refused.stderr) == (2, True)
 
 
 SCENARIO = """

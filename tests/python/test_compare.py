@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
@@ -19,7 +20,7 @@ from typer.testing import CliRunner
 
 import haltere as package
 from conftest import Haltere
-from haltere import core
+from haltere import core, stats
 from haltere.adhoc.comparison import ENTRY, measure
 from haltere.adhoc.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
 from haltere.cli import app as commands
@@ -187,7 +188,7 @@ def test_a_contender_of_one_path_takes_the_first(haltere: Haltere) -> None:
     alone = haltere(*what, *first)
     several = haltere(*what, "--path", "rate=20Mbit/s,rtt=10ms,queue=50p", "--path", "rate=5Mbit/s,loss=1%")
     assert (alone.returncode, several.returncode, several.stderr) == (0, 0, "")
-    assert json.loads(several.stdout) == json.loads(alone.stdout)
+    assert [entry | {"queue": "50p"} for entry in json.loads(several.stdout)] == json.loads(alone.stdout)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +201,7 @@ class More(Conditions):
 NOT_THEIRS = {
     "compare": (),
     "trace": ("share", "duration", "replications", "workers"),
-    "validate": ("share", "duration", "fidelity", "flows", "probe"),
+    "validate": ("share", "duration", "fidelity", "flows", "probe", "direction"),
 }
 
 
@@ -341,7 +342,7 @@ def test_a_winner_by_chance_is_not_called_one(
     entries = [entry(c, r, 1.0 + 0.1 * ((r * 7 + 3 * (c == "a/b")) % 10)) for r in range(10) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
     assert "wins" not in text
-    assert "no winner is shown; a/b has the lowest median time:" in text
+    assert "no winner is shown; a/b has the lowest mean time:" in text
     assert "not shown to be a real difference" in text
 
 
@@ -350,8 +351,11 @@ def test_a_lead_within_the_margin_is_no_win(
 ) -> None:
     entries = [entry(c, r, (1.0 if c == "a/b" else 1.02) + 0.1 * r) for r in range(10) for c in ("a/b", "c/d")]
     text = said(monkeypatch, capsys, entries)
-    assert "no winner: all are within 5 % of a/b, which has the lowest median time:" in text
-    assert "of c/d's time: alike, as the margin is 5 % (paired over 10 replications, p = 0.0020)" in text
+    assert "no winner: all are within 5 % of a/b, which has the lowest mean time:" in text
+    assert (
+        "of c/d's time: alike: more than chance, but within the margin of 5 % (paired over 10 replications, p = 0.0020)"
+        in text
+    )
 
 
 def test_the_correction_and_what_would_be_needed_are_said(
@@ -362,7 +366,7 @@ def test_the_correction_and_what_would_be_needed_are_said(
     assert "p = 0.094 corrected for all 3 pairs" in said(monkeypatch, capsys, few)
     assert "undecided: 6 replications cannot tell, 7 could" in said(monkeypatch, capsys, few)
     enough = [entry(c, r, places[c] + 0.01 * r) for r in range(7) for c in places]
-    assert "a/b wins: it has the lowest median time, and is ahead of every other:" in said(monkeypatch, capsys, enough)
+    assert "a/b wins: it has the lowest mean time, and is ahead of every other:" in said(monkeypatch, capsys, enough)
 
 
 def test_identical_replications_are_said_to_be_exact(
@@ -476,7 +480,7 @@ def test_a_name_stands_whole_where_the_terminal_is_narrow(
     monkeypatch.setattr(shown, "measure", lambda *_arguments, **_options: entries)
     monkeypatch.setattr(shown.show, "out", lambda: Console(width=60))
     shown.command([name, "tcp/cubic"], Comparison(replications=3, seed=0), as_json=False)
-    table = capsys.readouterr().out.partition("median [")[0]
+    table = capsys.readouterr().out.partition("trimmed mean [")[0]
     assert "…" not in table
     assert name in table.splitlines()
 
@@ -523,3 +527,99 @@ def test_a_queue_replaces_that_of_a_preset(haltere: Haltere) -> None:
 def test_a_word_that_is_nearly_right_is_named(arguments: list[str], words: str, haltere: Haltere) -> None:
     done = haltere("compare", *arguments)
     assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("odd", [0.02, 0.3, 3.0])
+def test_table_and_verdict_are_of_one_statistic(
+    odd: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One odd replication among ten moved the ratio of the verdict away from that of the table's values."""
+    times = {"a/b": [1.0 + 0.001 * r + odd * (r == 9) for r in range(10)], "c/d": [1.01 + 0.001 * r for r in range(10)]}
+    entries = [entry(c, r, times[c][r]) for r in range(10) for c in times]
+    text = said(monkeypatch, capsys, entries)
+    assert "trimmed mean [95 % interval]" in text
+    assert "no winner: all are within 5 % of a/b, which has the lowest mean time:" in text
+    first, second = (stats.typical(times[c]).value for c in ("a/b", "c/d"))
+    (lead,) = stats.leads(list(times.values()), 0)
+    assert lead.ratio.value == pytest.approx(first / second, rel=0.002)
+    assert shown.show.interval(lead.ratio, digits=3) in text
+
+
+def test_an_end_of_an_interval_is_shown_on_its_side_of_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratios = [1.0002 + 0.02 * r for r in range(10)]
+    entries = [entry(c, r, ratios[r] if c == "c/d" else 1.0) for r in range(10) for c in ("a/b", "c/d")]
+    assert "[0.8" in (text := said(monkeypatch, capsys, entries))
+    assert "1.00]" not in text
+
+
+def test_json_and_python_have_ratio_interval_and_p_of_the_verdict(haltere: Haltere) -> None:
+    what = {"rate": "10Mbit/s", "rtt": "20ms", "size": "200kB", "loss": "1%", "replications": 8}
+    table = package.compare(["tcp/cubic", "quic/cubic"], **what)
+    (row,) = table.leads.to_dicts()
+    times = [table.filter(contender=c)["completion_s"].to_list() for c in ("tcp/cubic", "quic/cubic")]
+    first = min((0, 1), key=lambda at: stats.typical(times[at]).value)
+    (lead,) = stats.leads(times, first)
+    assert (row["ratio"], row["low"], row["high"], row["p"]) == (
+        lead.ratio.value, lead.ratio.low, lead.ratio.high, lead.p,
+    )  # fmt: skip
+    assert row["of"] in table.verdict.splitlines()[0]
+    assert table.verdict.splitlines()[0] in table._repr_html_()
+    options = [word for name, value in what.items() for word in (f"--{name}", str(value))]
+    entries = json.loads(haltere("compare", "tcp/cubic", "quic/cubic", *options, "--json").stdout)
+    assert [one["against"] for one in entries if one["contender"] == row["of"]] == [[row]] * 8
+    assert [one["against"] for one in entries if one["contender"] != row["of"]] == [[]] * 8
+
+
+def test_queues_compete(haltere: Haltere) -> None:
+    link = ("--preset", "dsl", "--size", "2MB", "--replications", "2")
+    done = haltere("compare", "tcp/cubic", "tcp/bbr", *link, "--queue", "256kB", "--queue", "fq_codel")
+    for name in ("tcp/cubic, 256kB", "tcp/bbr, 256kB", "tcp/cubic, fq_codel", "tcp/bbr, fq_codel"):
+        assert name in done.stdout
+    table = package.compare(["tcp/cubic"], preset="dsl", size="2MB", replications=2, queues=["256kB", "fq_codel"])
+    alone = package.compare(["tcp/cubic"], preset="dsl", size="2MB", replications=2, queue="fq_codel")
+    assert table.filter(queue="fq_codel")["completion_s"].to_list() == alone["completion_s"].to_list()
+    with pytest.raises(InputError, match="queues: is given besides `queue`"):
+        package.compare(["tcp/cubic"], queue="5p", queues=["5p", "6p"])
+
+
+def test_data_goes_up_and_both_ways() -> None:
+    what = {"preset": "dsl", "size": "1MB", "replications": 1}
+    down, up = (package.compare(["tcp/cubic"], direction=way, **what) for way in ("down", "up"))
+    # The line has 50 Mbit/s down and 10 up.
+    assert up["goodput_bps"][0] < 10e6 < down["goodput_bps"][0]
+    both = package.compare(["tcp/cubic", "tcp/bbr"], direction="both", **what)
+    assert both.select("contender", "direction").rows() == [
+        (contender, way) for contender in ("tcp/cubic", "tcp/bbr") for way in ("down", "up")
+    ]
+    assert both[MEAN_WAIT][0] != both[MEAN_WAIT][1]
+    assert "the lowest mean time down" in both.verdict and "the lowest mean time up" in both.verdict
+    with pytest.raises(InputError, match="direction: is no direction"):
+        package.compare(["tcp/cubic"], direction="upp")  # type: ignore[arg-type]
+
+
+def test_each_of_three_flows_that_share_is_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"a/b": 1.0, "c/d": 2.0, "e/f": 3.0}
+    entries = [entry(c, r, places[c] + 0.01 * r) for r in range(8) for c in places]
+    text = said(monkeypatch, capsys, entries, share=True)
+    for better, other in (("0 (a/b)", "1 (c/d)"), ("0 (a/b)", "2 (e/f)"), ("1 (c/d)", "2 (e/f)")):
+        (line,) = [line for line in text.splitlines() if f"flow {better} gets" in line and f"flow {other}:" in line]
+        assert "a real difference" in line and "corrected for all 3 pairs" in line
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_figure_is_written_by_the_ending_of_its_name(ending: str, haltere: Haltere, tmp_path: Path) -> None:
+    what = ("compare", "tcp/cubic", "tcp/cubic", *QUICK, "--loss", "1%", "--replications", "6")
+    done = haltere(*what, "--out", f"found.{ending}")
+    assert (done.returncode, f"figure: found.{ending}" in done.stdout) == (0, True)
+    begins = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[ending]
+    assert (tmp_path / f"found.{ending}").read_bytes().startswith(begins)
+
+
+def test_a_figure_of_another_format_is_refused_before_anything_runs(haltere: Haltere) -> None:
+    done = haltere("compare", "tcp/cubic", "--size", "1TB", "--out", "found.jpg")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: --out: is no file of a figure")

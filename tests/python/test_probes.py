@@ -43,7 +43,7 @@ def test_a_probe_is_read_from_its_text() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("icmp", "1 part"),
+        ("icmp", "lacks a size and an interval"),
         ("arp:1B:1s", "no kind of probe"),
         ("icmp::1s", "no size"),
         ("icmp:1B:", "no interval"),

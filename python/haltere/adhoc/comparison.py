@@ -9,7 +9,8 @@ import re
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
+from html import escape
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 import polars as pl
 
@@ -19,6 +20,9 @@ from haltere.errors import ArgumentError, InputError, as_written, refuse_below
 from haltere.executor import Executor, Task
 from haltere.results import columns
 from haltere.results.tables import bottleneck_of
+
+if TYPE_CHECKING:
+    from haltere.adhoc.verdict import Verdict
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,11 +34,28 @@ ENTRY: dict[str, pl.DataType] = {
     "contender": pl.String(),
     "replication": pl.Int64(),
     "seed": pl.Int64(),
+    "queue": pl.String(),
+    "direction": pl.String(),
     **{name: column.type for name, column in (_FLOW | _BOTTLENECK).items()},
     "error": pl.String(),
 }
-"""The fields of entries: the columns of flows that several flows have together, and those metrics of the bottleneck in
-the data direction, the same for all flows that run at once; null for contenders that use several paths."""
+"""The fields of entries: the queue if it was given, the direction of the data, the columns of flows that several flows
+have together, and those metrics of the bottleneck in this direction, the same for all flows that run at once; null for
+contenders that use several paths."""
+LEAD: dict[str, pl.DataType] = {
+    "metric": pl.String(),
+    "of": pl.String(),
+    "to": pl.String(),
+    **dict.fromkeys(("ratio", "low", "high", "p"), pl.Float64()),
+    "pairs": pl.Int64(),
+    "replications": pl.Int64(),
+    "alike": pl.Float64(),
+    "real": pl.Boolean(),
+    "stands": pl.String(),
+}
+"""The columns of `Compared.leads`. `of` is the better one; `ratio` is of its values to those of `to`. `low` and `high`
+are the ends of the ratio's interval, which has the confidence to which `p` is corrected. `alike` is the margin of
+practical equivalence, `real` whether `of` is ahead by more than chance and more than the margin."""
 PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
 """Further fields of entries if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
 All flows that run at once have the same."""
@@ -68,8 +89,10 @@ def measure(
     if not 0 <= seed < 2**63:
         raise ArgumentError("is not a seed", field="seed", given=as_written(seed), right="a whole number from 0")
     fidelities.named(conditions.fidelity)
-    groups = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
-    tasks = list(_tasks(groups, conditions, replications, seed))
+    sets = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
+    each = conditions.each if isinstance(conditions, Comparison) else (conditions,)
+    groups = [(own, group) for own in each for group in sets]
+    tasks = list(_tasks(groups, replications, seed))
     results: dict[str, dict[str, Any]] = {}
     executor = executor or fidelities.executor(conditions.fidelity, workers)
     for outcome in executor.execute(tasks, stop):
@@ -80,13 +103,13 @@ def measure(
     return [
         entry
         for replication in complete
-        for index, group in enumerate(groups)
-        for entry in _entries(group, results[f"{replication} {index}"], conditions, replication, seed + replication)
+        for index, (own, group) in enumerate(groups)
+        for entry in _entries(group, results[f"{replication} {index}"], own, replication, seed + replication)
     ]
 
 
-def _tasks(groups: list[list[str]], conditions: Conditions, replications: int, seed: int) -> Iterator[Task]:
-    both = [[conditions.scenario(group, reverse_starts=odd).concrete() for group in groups] for odd in (False, True)]
+def _tasks(groups: list[tuple[Conditions, list[str]]], replications: int, seed: int) -> Iterator[Task]:
+    both = [[own.scenario(group, reverse_starts=odd).concrete() for own, group in groups] for odd in (False, True)]
     for replication in range(replications):
         for index, scenario in enumerate(both[replication % 2]):
             yield Task(f"{replication} {index}", scenario, seed, replication)
@@ -95,17 +118,21 @@ def _tasks(groups: list[list[str]], conditions: Conditions, replications: int, s
 def _entries(
     group: list[str], result: dict[str, Any], conditions: Conditions, replication: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the entries of a run: one a flow when sharing, else one of all the contender's flows together."""
+    """Yield the entries of a run: one a flow when sharing, else one of all the contender's flows of a direction."""
     flows = {flow["flow"]: flow for flow in result["flows"]}
-    numbers = range(len(group) * conditions.flows)
-    sets = [[number] for number in numbers] if conditions.share else [list(numbers)]
+    ways, names = conditions.each_way() * len(group), conditions.each_flow(group)
+    numbers = range(len(names))
+    by_way = [[number for number in numbers if ways[number] == way] for way in conditions.ways]
+    sets = [[number] for number in numbers] if conditions.share else by_way
+    queue = conditions.queue if not conditions.paths else None
     probed = {"probe_rtt_ms": _rtts_ms(result)} if conditions.probe is not None else {}
-    waited = _waited(group, result, conditions)
     for together in sets:
+        way = ways[together[0]]
+        waited = _waited(group, result, conditions, way) | {"queue": queue, "direction": way}
         flow = whole_of([flows.get(number, {}) for number in together])
         entry = {name: flow.get(name) for name in ENTRY}
         reason = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
-        named = {"contender": group[together[0] // conditions.flows], "replication": replication, "seed": seed}
+        named = {"contender": names[together[0]], "replication": replication, "seed": seed}
         yield entry | waited | named | {"error": reason} | probed
 
 
@@ -117,17 +144,19 @@ def entry_of(
     return entry
 
 
-def _waited(group: list[str], result: dict[str, Any], conditions: Conditions) -> dict[str, float | None]:
+def _waited(
+    group: list[str], result: dict[str, Any], conditions: Conditions, way: str
+) -> dict[str, float | str | None]:
     """Return what the bottleneck counted: the only link, or the only one of several that is used."""
     links = result["links"]
     if len(conditions.paths) > 1 and not conditions.migrate and not any(name.startswith("mp") for name in group):
         links = [link for link in links if link["link"] == f"path {int(conditions.swap)}"]
-    return bottleneck_entry(links)
+    return bottleneck_entry(links, way)
 
 
-def bottleneck_entry(links: list[dict[str, Any]]) -> dict[str, float | None]:
-    """Return what an entry has of the bottleneck."""
-    found = bottleneck_of(links)
+def bottleneck_entry(links: list[dict[str, Any]], way: str = "down") -> dict[str, float | str | None]:
+    """Return what an entry has of the bottleneck in a direction."""
+    found = bottleneck_of(links, way)
     return {name: found.get(name.removeprefix("bottleneck_")) for name in _BOTTLENECK}
 
 
@@ -160,6 +189,33 @@ def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
 def _rtts_ms(result: dict[str, Any]) -> list[float | None]:
     samples = [rtt for probe in result.get("probes", []) for rtt in probe["rtt_s"]]
     return [None if rtt is None else 1e3 * rtt for rtt in samples]
+
+
+class Compared(pl.DataFrame):
+    """The entries of a comparison, with what they say. In a notebook it shows its verdict above its rows."""
+
+    @property
+    def verdict(self) -> str:
+        """Who is first, against whom, and whether the difference is real, in sentences."""
+        return "\n".join(line for one in self._verdicts() for line in one.lines())
+
+    @property
+    def leads(self) -> pl.DataFrame:
+        """A row for each two that were compared: ratio, ends of its interval, corrected p-value, and what they say."""
+        rows = [row for one in self._verdicts() for row in one.rows()]
+        return pl.DataFrame(rows, schema=LEAD)
+
+    def _verdicts(self) -> list[Verdict]:
+        from haltere.adhoc.verdict import verdicts  # noqa: PLC0415 (statistics load numpy and scipy)
+
+        entries = self.to_dicts()
+        count = sum(entry["replication"] == entries[0]["replication"] for entry in entries)
+        share = all(entry["completion_s"] is None for entry in entries) and any(e["goodput_bps"] for e in entries)
+        return verdicts([entries[at::count] for at in range(count)], share=share)
+
+    def _repr_html_(self, *, _from_series: bool = False) -> str:
+        said = "".join(f"<p>{escape(line)}</p>" for line in self.verdict.splitlines())
+        return said + super()._repr_html_(_from_series=_from_series)
 
 
 def _by_keywords(
@@ -198,12 +254,13 @@ def _documented(name: str, help_text: str) -> str:
 
 
 @_by_keywords(Comparison)
-def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
+def compare(contenders: Sequence[str], what: Comparison) -> Compared:
     """Compare contenders on one link, or over several paths, and return a row for each contender and replication.
 
     Contenders are words such as `["tcp/cubic", "quic/bbr"]` (see `haltere algorithms`). Several paths are given as
     `paths=[PathConditions(rate="20Mbit/s", rtt="10ms"), PathConditions(rate="5Mbit/s", loss="1%")]`. With a probe there
-    is a column `probe_rtt_ms`: the RTT of each request, null for a lost one.
+    is a column `probe_rtt_ms`: the RTT of each request, null for a lost one. `verdict` says who is first and whether
+    the difference is real; `leads` has ratio, interval and p-value of each comparison.
 
     Raises:
         InputError: if something given cannot be run.
@@ -216,4 +273,4 @@ def compare(contenders: Sequence[str], what: Comparison) -> pl.DataFrame:
             right='a list of words, such as ["tcp/cubic", "quic/bbr"]',
         )
     entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
-    return pl.DataFrame(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))
+    return Compared(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))

@@ -8,7 +8,7 @@ made from the fields. This module loads nothing heavy, as the help of the comman
 # The fields' annotations are read when the commands are made, so they must not be strings.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
@@ -254,6 +254,10 @@ class Conditions(PathConditions):
     flows: Annotated[
         int, About("Flows of each contender at once. The starts of several are spread at random over 100 ms.")
     ] = 1
+    direction: Annotated[
+        Literal["down", "up", "both"],
+        About("Which way the data goes: `down` to the client, `up` from it, or `both`, with flows each way at once."),
+    ] = "down"
     probe: Annotated[
         str | None,
         About(
@@ -297,7 +301,11 @@ class Conditions(PathConditions):
         Raises:
             InputError: naming the option that is wrong.
         """
-        flows: list[dict[str, Any]] = [{"contender": contender} for contender in self.each_flow(contenders)]
+        ways = self.each_way() * len(contenders)
+        flows: list[dict[str, Any]] = [
+            {"contender": contender} | ({} if way == "down" else {"direction": way})
+            for contender, way in zip(self.each_flow(contenders), ways, strict=True)
+        ]
         scenario: dict[str, Any] = {"topology": self._topology(), "flows": flows}
         unused = "size" if self.share else "duration"
         for field, about in stated(type(self)):
@@ -327,7 +335,8 @@ class Conditions(PathConditions):
             flow.update({name: [_moved(name, text) for text in given] for name, given in moves.items()})
         if self.share:
             scenario["measure_from"] = SHARE_MEASURED_FROM
-            groups = [flows[at : at + self.flows] for at in range(0, len(flows), self.flows)]
+            of_each = len(self.each_way())
+            groups = [flows[at : at + of_each] for at in range(0, len(flows), of_each)]
             for place, group in enumerate(reversed(groups) if reverse_starts else groups):
                 for flow in group:
                     flow["start"] = f"{STAGGER_MS * place}ms"
@@ -336,9 +345,26 @@ class Conditions(PathConditions):
                 flow["start_spread"] = f"{STAGGER_MS}ms"
 
     def each_flow(self, contenders: Sequence[str]) -> list[str]:
-        """Return the contender of each flow: `flows` of the first, then as many of the next."""
+        """Return the contender of each flow: `flows` of the first each way, then as many of the next."""
         refuse_below(1, flows=self.flows)
-        return [contender for contender in contenders for _ in range(self.flows)]
+        return [contender for contender in contenders for _ in self.each_way()]
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The directions in which data goes.
+
+        Raises:
+            InputError: if there is no such direction.
+        """
+        directions = {"down": ("down",), "up": ("up",), "both": ("down", "up")}
+        if self.direction not in directions:
+            given, right = as_written(self.direction), among(str(self.direction), directions)
+            raise ArgumentError("is no direction", field="direction", given=given, right=right)
+        return directions[self.direction]
+
+    def each_way(self) -> list[str]:
+        """Return the direction of each flow of a contender."""
+        return [way for way in self.ways for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
         preset, queue = self.each_path[0].preset, self.each_path[0].queue
@@ -412,11 +438,35 @@ class Conditions(PathConditions):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Conditions):
-    """Conditions, and how often they are run."""
+    """Conditions, and how often they are run.
 
+    Raises:
+        InputError: if queues are given besides a queue or several paths.
+    """
+
+    queues: Annotated[
+        Sequence[str],
+        About("Several queues in the place of one: each contender runs over each of them.", LINK, option="--queue"),
+    ] = ()
     replications: Annotated[int, About("How often, each time with other losses.", RUNS)] = 10
     seed: Annotated[int, About("Names the random losses; every contender meets the same ones.", RUNS)] = 1
     workers: Annotated[int | None, About("Runs at once (default: one a CPU).", RUNS)] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.queues, str):
+            right = "a list of queues, or `queue` for a single one"
+            raise ArgumentError("is a single text", field="queues", given=as_written(self.queues), right=right)
+        object.__setattr__(self, "queues", tuple(self.queues))
+        if self.queues and (self.queue is not None or self.paths):
+            right = "`queues` alone; each of several paths has its own queue, such as rate=20Mbit/s,queue=50p"
+            beside = "`queue`" if self.queue is not None else "`paths`"
+            raise ArgumentError(f"is given besides {beside}", field="queues", right=right)
+
+    @property
+    def each(self) -> "tuple[Comparison, ...]":
+        """The conditions with each of the queues: one or more."""
+        return tuple(replace(self, queue=queue, queues=()) for queue in self.queues) or (self,)
 
 
 _PATH_FIELDS = frozenset(field.name for field in fields(PathConditions))

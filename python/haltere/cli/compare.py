@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -11,14 +12,19 @@ from rich.markup import escape
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import measure
 from haltere.adhoc.conditions import Comparison
+from haltere.adhoc.verdict import flow_names, mean_rtt, named, starved, verdicts, whole
 from haltere.cli import exits, show
-from haltere.errors import Interrupted
-from haltere.metrics import METRICS
+from haltere.documents import shown
+from haltere.errors import Interrupted, counted
 from haltere.runner.interrupt import stop_on_interrupt
-from haltere.stats import Interval, Lead, jain, leads, mean, median
+from haltere.stats import Interval, jain, mean, typical
 
 Entries = list[dict[str, Any]]
-CAPTION = "median [95 % interval]"
+CAPTION = "trimmed mean [95 % interval]"
+FOOTNOTE = (
+    "a trimmed mean leaves out the lowest and the highest tenth of the replications, and is geometric where all values "
+    "are positive; ratios are means of the same kind, over pairs of replications"
+)
 NAME_WIDTH = 12
 """On a narrow terminal cells are folded, never cut; a contender's name keeps some width."""
 TITLES = (
@@ -27,8 +33,12 @@ TITLES = (
 )
 
 
-def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
-    """Run the comparison and print it."""
+def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path | None = None) -> None:
+    """Run the comparison, print it, and write its figure if a file is given."""
+    if out is not None:
+        from haltere.adhoc.picture import refuse_format
+
+        refuse_format(out)
     with show.progress("comparing") as advance, stop_on_interrupt() as stop:
         entries = measure(
             contenders,
@@ -39,34 +49,60 @@ def command(contenders: list[str], what: Comparison, *, as_json: bool) -> None:
             stop=stop,
             on_progress=advance,
         )
-    # Entries come replication by replication, in each of them contender by contender, or flow by flow.
-    count = len(what.each_flow(contenders)) if what.share else len(contenders)
+    # Entries come replication by replication, in each of them by queue and contender, and then by direction or flow.
+    of_each = len(what.each_way()) if what.share else len(what.ways)
+    count = len(contenders) * of_each * len(what.each)
     done = len(entries) // count
-    if as_json:
+    groups = [entries[position::count] for position in range(count)]
+    if entries:
+        _tell(what, groups, done, as_json=as_json)
+        if out is not None:
+            from haltere.adhoc.picture import draw
+
+            written = draw(verdicts(groups, share=what.share), out, _headline(what, done))
+            (show.note if as_json else show.say)(f"figure: {shown(written)}")
+    elif as_json:
         show.data(entries)
-    elif entries:
-        _print(what, [entries[position::count] for position in range(count)], done)
     if stop.is_set() and done < what.replications:
         raise Interrupted(f"stopped: {done} of {what.replications} replications are complete")
     exits.end(sum(entry["error"] is not None for entry in entries), len(entries))
 
 
-def _print(what: Comparison, groups: list[Entries], replications: int) -> None:
+def _tell(what: Comparison, groups: list[Entries], replications: int, *, as_json: bool) -> None:
+    if as_json:
+        against = _against(groups, share=what.share)
+        together = zip(*groups, strict=True)
+        show.data([entry | {"against": against[at]} for flows in together for at, entry in enumerate(flows)])
+        return
     show.say(_headline(what, replications), style="dim")
     for line in _shares(groups) if what.share else _alone(groups):
         show.say(line)
+    if replications > 1:
+        show.say(FOOTNOTE, style="dim")
+
+
+def _against(groups: list[Entries], *, share: bool) -> list[list[dict[str, Any]]]:
+    """Return, for the entries of each group, the comparisons in which it is the better one."""
+    found: list[list[dict[str, Any]]] = [[] for _ in groups]
+    for one in verdicts(groups, share=share):
+        for (better, _), row in zip(one.leads, one.rows(), strict=True):
+            found[one.places[better]].append(row)
+    return found
 
 
 def _headline(conditions: Comparison, replications: int) -> str:
     sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else conditions.size
-    times = f"{replications} replication{'s' if replications > 1 else ''}"
     paths = [path.described() for path in conditions.each_path]
     if conditions.paths:
         paths = [f"path {number}: {path}" for number, path in enumerate(paths)]
+    if conditions.queues:
+        paths = [f"{one.described()}" for one in conditions.each]
     if conditions.flows > 1:
         sent = f"{conditions.flows} flows of each, {sent}"
+    if conditions.direction != "down":
+        sent += {"up": " up", "both": " down and up at once"}[conditions.direction]
     probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
-    return f"{'; '.join(paths)}; {sent} over {conditions.app}{probe}; {times}"
+    return f"{'; '.join(paths)}; {sent} over {conditions.app}{probe}; {counted(replications, 'replication')}"
 
 
 def _column(entries: Entries, name: str) -> list[float]:
@@ -74,7 +110,7 @@ def _column(entries: Entries, name: str) -> list[float]:
 
 
 def _cell(values: list[float], scale: float = 1.0, digits: int = 4) -> str:
-    return show.interval(median(values), scale, digits, between="\n") if values else "–"
+    return show.interval(typical(values), scale, digits, between="\n") if values else "–"
 
 
 def _overhead(entries: Entries) -> list[float]:
@@ -83,97 +119,104 @@ def _overhead(entries: Entries) -> list[float]:
 
 def _failures(groups: list[Entries]) -> list[str]:
     lines = []
-    for entries in groups:
+    for name, entries in zip(named(groups), groups, strict=True):
         reasons = [str(entry["error"]) for entry in entries if entry["error"] is not None]
         if reasons:
-            lines.append(f"{entries[0]['contender']}: {len(reasons)} of {len(entries)} failed: {reasons[0]}")
+            lines.append(f"{name}: {len(reasons)} of {len(entries)} failed: {reasons[0]}")
     return lines
 
 
 def _alone(groups: list[Entries]) -> list[str]:
-    times = [_column(entries, "completion_s") for entries in groups]
-    winner = min((g for g in range(len(groups)) if times[g]), key=lambda g: median(times[g]).value, default=None)
+    found, names = verdicts(groups, share=False), named(groups)
+    best = {one.names[one.first] for one in found if one.first is not None and one.metric.name == "completion_time"}
     probed = measured(groups)
     table = show.table(*TITLES, *(LATENCY_TITLES if probed else ()), caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[0].min_width = NAME_WIDTH
-    for g, entries in enumerate(groups):
+    for name, entries in zip(names, groups, strict=True):
         table.add_row(
-            escape(str(entries[0]["contender"])),
-            _cell(times[g]),
+            escape(name),
+            _cell(_column(entries, "completion_s")),
             _cell(_column(entries, "goodput_bps"), 1e-6),
             _cell(_overhead(entries), digits=3),
             _cell(_column(entries, "retransmitted_packets")),
             _cell(_column(entries, "mean_rtt_s"), 1e3),
             _cell(_column(entries, "bottleneck_mean_queueing_delay_s"), 1e3, 3),
             *(cells(entries) if probed else ()),
-            style="bold" if g == winner and len(groups) > 1 else "",
+            style="bold" if name in best and len(groups) > 1 else "",
         )
     show.out().print(table)
-    lines = _failures(groups)
-    if len(groups) > 1:
-        lines += _verdicts(groups, winner) if winner is not None else []
-        lines += latency_verdicts(groups) if probed else []
-    return lines
-
-
-def _verdicts(groups: list[Entries], first: int) -> list[str]:
-    """Compare the first with each of the others, in the replications in which both succeeded."""
-    metric = METRICS["completion_time"]
-    names = [str(entries[0]["contender"]) for entries in groups]
-    times = [[None if e["error"] is not None else e["completion_s"] for e in entries] for entries in groups]
-    found = leads(times, first, alike=metric.alike)
-    if not found:
-        return [f"only {names[first]} completed"]
-    return verdicts(names, first, found, metric.alike, "the lowest median time", "time")
+    unanswered = probed and not any(_means(entries) for entries in groups)
+    return [
+        *_failures(groups),
+        *(line for one in found for line in one.lines()),
+        *(["no probe was answered"] if unanswered else []),
+    ]
 
 
 def _shares(groups: list[Entries]) -> list[str]:
+    """Print a table of the flows, and return what is to be said of them, queue by queue."""
     titles = ("flow", "contender", "goodput\nMbit/s", "share\n%", "retransmissions\npackets")
     table = show.table(*titles, left=2, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[1].min_width = NAME_WIDTH
-    together = [[entries[r] for entries in groups] for r in range(len(groups[0]))]
-    whole = [
-        flows
-        for flows in together
-        if all(flow["error"] is None for flow in flows) and sum(flow["goodput_bps"] for flow in flows)
-    ]
-    for g, entries in enumerate(groups):
-        shares = [100 * flows[g]["goodput_bps"] / sum(flow["goodput_bps"] for flow in flows) for flows in whole]
-        retransmissions = _cell(_column(entries, "retransmitted_packets"))
+    places: dict[tuple[str | None, str], list[int]] = {}
+    for at, group in enumerate(groups):
+        places.setdefault((group[0]["queue"], group[0]["direction"]), []).append(at)
+    names, shares = named(groups), _shares_of(groups, list(places.values()))
+    for at, entries in enumerate(groups):
         table.add_row(
-            str(g),
-            escape(str(entries[0]["contender"])),
+            str(at),
+            escape(names[at]),
             _cell(_column(entries, "goodput_bps"), 1e-6),
-            _cell(shares, digits=3),
-            retransmissions,
+            _cell(shares.get(at, []), digits=3),
+            _cell(_column(entries, "retransmitted_packets")),
         )
     show.out().print(table)
-    # The flows share one queue, so there is one latency.
-    seen = [*([sentence(groups[0])] if measured(groups) else []), *waiting(groups[0])]
-    if not whole or len(groups) < 2:
-        return _failures(groups) + seen
-    index: Interval = mean([jain([flow["goodput_bps"] for flow in flows]) for flows in whole])
-    return [
-        *_failures(groups),
-        *seen,
-        f"Jain's index (1 = equal shares): {show.interval(index, digits=3)}",
-        *_share_verdict(groups, whole),
+    lines = _failures(groups)
+    for key, own in places.items():
+        head = _headed(key, places)
+        lines += [f"{head}{line}" for line in _together([groups[at] for at in own])]
+    if measured(groups):
+        by_queue = {key[0]: groups[own[0]] for key, own in places.items()}
+        lines += [f"{_headed((queue,), places)}{sentence(group)}" for queue, group in by_queue.items()]
+    return lines + _judged(groups)
+
+
+def _headed(key: Sequence[str | None], places: Collection[Sequence[str | None]]) -> str:
+    """Return the queue and the direction of some flows, where there are several."""
+    words = (word for at, word in enumerate(key) if word and len({other[at] for other in places}) > 1)
+    head = ", ".join(words)
+    return f"{head}: " if head else ""
+
+
+def _shares_of(groups: list[Entries], places: list[list[int]]) -> dict[int, list[float]]:
+    """Return the share of each flow in the goodput of those that go its way through its queue, %, by replication."""
+    found: dict[int, list[float]] = {}
+    for own in places:
+        beside = [groups[at] for at in own]
+        for r in whole(beside):
+            total = sum(group[r]["goodput_bps"] for group in beside)
+            for at in own:
+                found.setdefault(at, []).append(100 * groups[at][r]["goodput_bps"] / total)
+    return found
+
+
+def _together(groups: list[Entries]) -> list[str]:
+    """Return what flows that go one way through one queue have in common: how long packets waited, and fairness."""
+    seen, used = waiting(groups[0]), whole(groups)
+    if not used or len(groups) < 2:
+        return seen
+    index: Interval = mean([jain([group[r]["goodput_bps"] for group in groups]) for r in used])
+    return [*seen, f"Jain's index (1 = equal shares): {show.interval(index, digits=3)}"]
+
+
+def _judged(groups: list[Entries]) -> list[str]:
+    """Return how the flows stand against each other, and which of them starved."""
+    names, used = flow_names(groups), whole(groups)
+    hungry = [
+        f"{names[at]} starved in {count} of {counted(len(used), 'replication')}"
+        for at, count in starved(groups).items()
     ]
-
-
-def _share_verdict(groups: list[Entries], whole: list[Entries]) -> list[str]:
-    """Compare the flow with the largest share with the one with the smallest; both are picked after the fact."""
-    metric = METRICS["goodput"]
-    values = [[float(flows[g]["goodput_bps"]) for flows in whole] for g in range(len(groups))]
-    names = [f"flow {g} ({entries[0]['contender']})" for g, entries in enumerate(groups)]
-    starved = [g for g, one in enumerate(values) if min(one) <= 0]
-    if starved:
-        return [f"{names[g]} starved in {sum(v <= 0 for v in values[g])} of {len(whole)} replications" for g in starved]
-    ranked = sorted(range(len(groups)), key=lambda g: -median(values[g]).value)
-    first, last = ranked[0], ranked[-1]
-    lead = next(one for one in leads(values, first, alike=metric.alike) if one.other == last)
-    ratio = show.interval(lead.ratio, digits=3)
-    return [f"{names[first]} gets {ratio} times the goodput of {names[last]}: {judged(lead, metric.alike)}"]
+    return [*hungry, *(line for one in verdicts(groups, share=True) for line in one.lines())]
 
 
 LATENCY_TITLES = ("RTT under load\nmean, ms", "RTT under load\n95th pct., ms", "probes lost\n%")
@@ -190,7 +233,7 @@ def _answered(entry: dict[str, Any]) -> list[float]:
 
 def _means(entries: Entries) -> list[float]:
     """Return the mean RTT of each replication, ms; lost probes have none."""
-    return [sum(rtts) / len(rtts) for rtts in map(_answered, entries) if rtts]
+    return [found for found in map(mean_rtt, entries) if found is not None]
 
 
 def _high(entries: Entries) -> list[float]:
@@ -210,7 +253,7 @@ def _lost(entries: Entries) -> list[float]:
 
 
 def _latency_cell(values: list[float], between: str = "\n") -> str:
-    return show.interval(median(values), between=between) if values else "–"
+    return show.interval(typical(values), between=between) if values else "–"
 
 
 def cells(entries: Entries) -> tuple[str, str, str]:
@@ -226,7 +269,7 @@ def sentence(entries: Entries) -> str:
     share = "" if lost is None else f"; {show.interval(lost, digits=3)} % of the probes lost"
     return (
         f"RTT under load: mean {_latency_cell(means, ' ')} ms, 95th percentile {_latency_cell(high, ' ')} ms "
-        f"(median of the replications){share}"
+        f"(trimmed means of the replications){share}"
     )
 
 
@@ -238,69 +281,5 @@ def waiting(entries: Entries) -> list[str]:
     ]
     if not all(waited):
         return []
-    mean_ms, most_ms = (show.interval(median(values), digits=3) for values in waited)
-    return [f"queueing delay: mean {mean_ms} ms, longest {most_ms} ms (median of the replications)"]
-
-
-def latency_verdicts(groups: list[Entries]) -> list[str]:
-    """Compare the contender of the lowest mean RTT with each of the others, where both have RTTs."""
-    means = [_means(entries) for entries in groups]
-    first = min((g for g in range(len(groups)) if means[g]), key=lambda g: median(means[g]).value, default=None)
-    if first is None:
-        return ["no probe was answered"]
-    metric = METRICS["latency"]
-    values = [[next(iter(_means([entry])), None) for entry in entries] for entries in groups]
-    found = leads(values, first, alike=metric.alike)
-    names = [str(entries[0]["contender"]) for entries in groups]
-    what = "the lowest mean RTT under load"
-    return verdicts(names, first, found, metric.alike, what, "RTT under load") if found else []
-
-
-def verdicts(names: Sequence[str], first: int, leads: Sequence[Lead], alike: float, what: str, of: str) -> list[str]:
-    """Return a headline about the first, and a line about each of the others.
-
-    Args:
-        names: the contenders.
-        first: the place of the one that was picked as the first.
-        leads: how it stands against the others.
-        alike: the margin within which two are alike.
-        what: what it has, such as `the lowest median time`.
-        of: what the ratios are of, such as `time`.
-    """
-    if all(lead.ahead for lead in leads):
-        head = f"{names[first]} wins: it has {what}, and is ahead of every other"
-    elif any(lead.ahead for lead in leads):
-        head = f"{names[first]} has {what}, but is not shown to be ahead of every other"
-    elif all(lead.stands == "alike" for lead in leads):
-        head = f"no winner: all are within {100 * alike:g} % of {names[first]}, which has {what}"
-    else:
-        head = f"no winner is shown; {names[first]} has {what}"
-    ratio = [show.interval(lead.ratio, digits=3) for lead in leads]
-    lines = [
-        f"  {text} of {names[lead.other]}'s {of}: {judged(lead, alike)}"
-        for text, lead in zip(ratio, leads, strict=True)
-    ]
-    return [f"{head}:", *lines]
-
-
-def judged(lead: Lead, alike: float) -> str:
-    """Return whether a lead is real, with its test, or how many replications could tell."""
-    tested = f"paired over {lead.n} replications, {_p(lead)}"
-    if lead.n == 1:
-        return f"one replication cannot tell; {lead.needed} could"
-    if lead.stands == "alike":
-        return f"alike, as the margin is {100 * alike:g} %" + (
-            "; the same in every replication" if lead.exact else f" ({tested})"
-        )
-    if lead.exact:
-        return "exact, as nothing random happened and every replication was the same"
-    if lead.ahead:
-        return f"a real difference ({tested})"
-    if lead.needed is not None:
-        return f"undecided: {lead.n} replications cannot tell, {lead.needed} could ({tested})"
-    return f"not shown to be a real difference ({tested})"
-
-
-def _p(lead: Lead) -> str:
-    p = f"p = {show.number(lead.p or 0.0, 2)}"
-    return p if lead.pairs == 1 else f"{p} corrected for all {lead.pairs} pairs"
+    mean_ms, most_ms = (show.interval(typical(values), digits=3) for values in waited)
+    return [f"queueing delay: mean {mean_ms} ms, longest {most_ms} ms"]

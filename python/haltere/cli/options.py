@@ -105,9 +105,13 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
         command = fills(plain)
 
         def called(context: typer.Context, **values: Any) -> None:
-            given = {name: values.pop(name) for name in known}
+            given = {name: values.pop(name) for name in known if name != "queues"}
             given = {name: value for name, value in given.items() if _was_given(context, name)}
             given.update({name: given[name] or () for name in MOVES if name in given})
+            if "queues" in known and len(given.get("queue") or ()) > 1:
+                given["queues"] = given.pop("queue")
+            elif "queues" in known and "queue" in given:
+                (given["queue"],) = given["queue"]
             if "paths" in given:
                 refuse_beside_paths(given)
                 given["paths"] = [PathConditions.parse(text) for text in given["paths"]]
@@ -159,17 +163,26 @@ def _by_name(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def _options(defaults: Conditions, known: Collection[str]) -> list[inspect.Parameter]:
-    hints = get_type_hints(type(defaults))
+    hints, several = get_type_hints(type(defaults)), "queues" in known
     return [
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None if field.name in ("paths", *MOVES) else getattr(defaults, field.name),
-            annotation=_option(option_name(field, about), about, hints[field.name], getattr(defaults, field.name)),
+            annotation=_option(
+                option_name(field, about),
+                _with_queues(about) if several and field.name == "queue" else about,
+                list[str] | None if several and field.name == "queue" else hints[field.name],
+                getattr(defaults, field.name),
+            ),
         )
         for field, about in stated(type(defaults))
-        if field.name in known
+        if field.name in known and field.name != "queues"
     ]
+
+
+def _with_queues(about: About) -> About:
+    return replace(about, help=f"{about.help} If it is given again, each contender runs over each queue.")
 
 
 def _option(name: str, about: About, kind: Any, default: object) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +16,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from haltere.stats import Interval
+from haltere.metrics.plain import interval, number
+
+__all__ = [
+    "data",
+    "duration",
+    "err",
+    "interval",
+    "note",
+    "number",
+    "out",
+    "progress",
+    "say",
+    "searching",
+    "stages",
+    "table",
+]
 
 WIDTH_OF_FILES = 1_000_000
 """Columns of a console that is a file or a pipe: so many that no line is wrapped and no cell is cut."""
@@ -221,27 +235,6 @@ def searching() -> Iterator[Callable[[str, float], None]]:
         return
     with console.status("") as status:
         yield lambda what, left: status.update(f"{escape(what)}; {duration(left)} left")
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number with some significant digits, without exponent; a whole number stays one.
-
-    A narrow space separates thousands, as a comma would look like another number of an interval.
-    """
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    if value == round(value) and abs(value) < 10**digits:
-        return f"{value:.0f}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}".replace(",", "\u202f")
-
-
-def interval(estimate: Interval, scale: float = 1.0, digits: int = 4, between: str = " ") -> str:
-    """Return `7.21 [7.10, 7.35]`, or the bare value if there is no interval or nothing varies."""
-    value = number(estimate.value * scale, digits)
-    if estimate.low is None or estimate.high is None or estimate.exact:
-        return value
-    return f"{value}{between}[{number(estimate.low * scale, digits)}, {number(estimate.high * scale, digits)}]"
 
 
 def duration(seconds: float) -> str:

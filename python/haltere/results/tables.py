@@ -96,9 +96,9 @@ def _whole(run: Run, result: dict[str, Any]) -> dict[str, Any]:
     return {**result, **fairness(result["flows"]), **path, **bottleneck}
 
 
-def bottleneck_of(links: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the row of the bottleneck in the data direction: the link of that name, or the only one; else nothing."""
-    down = [link for link in links if link["direction"] == "down"]
+def bottleneck_of(links: list[dict[str, Any]], direction: str = "down") -> dict[str, Any]:
+    """Return the row of the bottleneck in a direction: the link of that name, or the only one; else nothing."""
+    down = [link for link in links if link["direction"] == direction]
     named = [link for link in down if link["link"] == "bottleneck"]
     return named[0] if named else down[0] if len(down) == 1 else {}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from haltere.stats.ranking import Lead, leads, replications_needed
     from haltere.stats.rates import aggregation_benefit, jain
     from haltere.stats.student import difference, paired_p, welch_p
-    from haltere.stats.trimmed import p_of_shift, trimmed_mean
+    from haltere.stats.trimmed import p_of_shift, trimmed_mean, typical
 
 __all__ = [
     "Interval",
@@ -35,6 +35,7 @@ __all__ = [
     "replications_needed",
     "spearman",
     "trimmed_mean",
+    "typical",
     "welch_p",
 ]
 
@@ -47,6 +48,6 @@ __getattr__, __dir__ = lazy.names_of(
         "ranking": ["Lead", "leads", "replications_needed"],
         "rates": ["aggregation_benefit", "jain"],
         "student": ["difference", "paired_p", "welch_p"],
-        "trimmed": ["p_of_shift", "trimmed_mean"],
+        "trimmed": ["p_of_shift", "trimmed_mean", "typical"],
     },
 )

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from scipy import special
 
 RESAMPLES = 9999
+SAME = "identical values"
+"""The method of an interval of values that are all the same."""
 OF_LOGARITHMS = " of logarithms"
 """The end of an interval's `method` if it was made of logarithms."""
 
@@ -33,7 +35,7 @@ class Interval:
     @property
     def exact(self) -> bool:
         """Whether every value was the same, as in a scenario in which nothing is random."""
-        return self.method == "identical values"
+        return self.method == SAME
 
     def at(self, confidence: float) -> Interval:
         """Return the interval of the same values with another confidence.
@@ -103,7 +105,7 @@ def _checked(values: Sequence[float] | npt.ArrayLike) -> npt.NDArray[np.float64]
 def _simple(array: npt.NDArray[np.float64], value: float, confidence: float) -> Interval | None:
     if array.size >= 2 and (array == array[0]).all():
         same = float(array[0])
-        return Interval(same, same, same, array.size, confidence, "identical values")
+        return Interval(same, same, same, array.size, confidence, SAME)
     if array.size < 3:
         return Interval(value, None, None, array.size, confidence, "too few values")
     return None

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from haltere.stats.intervals import Interval
+from haltere.stats.intervals import SAME, Interval, from_logarithms
 
 METHOD = "sign flips of the trimmed mean"
 STUDENT = "Student's t of the trimmed mean"
@@ -52,6 +52,26 @@ def trimmed_mean(values: ArrayLike, confidence: float = 0.95) -> Interval:
         return Interval(value, None, None, n, confidence, "too few values")
     low, high = (_end(array, value, outer, alpha) for outer in (float(array.min()), float(array.max())))
     return Interval(value, low, high, n, confidence, METHOD)
+
+
+def typical(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the trimmed mean with its interval, of the logarithms where all values are positive.
+
+    Ratios of pairs are trimmed means of logarithms as well (`haltere.stats.pairs`). Values that are all the same are
+    exact; of fewer than six there is no interval.
+
+    Raises:
+        ValueError: if there are no values or some are not finite.
+    """
+    array = _checked(values)
+    if array.size > 1 and (array == array[0]).all():
+        same = float(array[0])
+        return Interval(same, same, same, array.size, confidence, SAME)
+    if array.size == 1:
+        return Interval(float(array[0]), None, None, 1, confidence, "too few values")
+    if (array > 0).all():
+        return from_logarithms(trimmed_mean(np.log(array), confidence))
+    return trimmed_mean(array, confidence)
 
 
 def p_of_shift(values: ArrayLike, shift: float = 0.0) -> float:

@@ -19,8 +19,14 @@ app = typer.Typer()
 def compare(
     contenders: Contenders,
     conditions: Comparison,
+    out: Annotated[Path | None, typer.Option(help="A file for a figure: its name ends in .svg, .pdf or .png.")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="A JSON list for programs: one entry a contender and replication.")
+        bool,
+        typer.Option(
+            "--json",
+            help="A JSON list for programs: one entry a contender and replication. `against` in the entries of the one "
+            "with the best mean has the ratio to each other, with interval and p-value.",
+        ),
     ] = False,
 ) -> None:
     """Compare contenders on one link: who wins, and whether the difference is real.
@@ -31,17 +37,22 @@ def compare(
 
     `haltere compare tcp/cubic tcp/bbr --flows 10 --rate 10Mbit/s --probe icmp:1450B:1s`
 
+    `haltere compare tcp/cubic --preset dsl --queue 256kB --queue fq_codel --queue cake --direction both --share`
+
     `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
 
     `haltere compare tcp/cubic quic/bbr --path rate=20Mbit/s,rtt=10ms,queue=50p --path rate=5Mbit/s,rtt=50ms,loss=1%`
     """
     from haltere.cli.compare import command
 
-    command(contenders, conditions, as_json=as_json)
+    command(contenders, conditions, as_json=as_json, out=out)
 
 
 @app.command(rich_help_panel=ONE)
-@takes(Comparison(size="8MiB", app="raw", replications=5), without=("share", "duration", "fidelity", "flows", "probe"))
+@takes(
+    Comparison(size="8MiB", app="raw", replications=5),
+    without=("share", "duration", "fidelity", "flows", "probe", "direction", "queues"),
+)
 def validate(
     contenders: Contenders,
     conditions: Comparison,

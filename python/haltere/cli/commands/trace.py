@@ -123,7 +123,7 @@ def shadow(
 
 
 @app.command("first-difference", rich_help_panel=ONE)
-@takes(Conditions(size="8MiB", app="raw"), without=("share", "duration", "fidelity", "flows", "probe"))
+@takes(Conditions(size="8MiB", app="raw"), without=("share", "duration", "fidelity", "flows", "probe", "direction"))
 def first_difference(
     contenders: Contenders,
     conditions: Conditions,

@@ -1,0 +1,238 @@
+"""The verdict of a comparison: who is first, against whom it was tested, and whether the difference is real.
+
+The table's values, the one that is first and the ratios are of one kind: trimmed means, geometric where all values are
+positive (`haltere.stats.trimmed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from haltere.metrics import METRICS, Metric
+from haltere.metrics.plain import interval, number
+from haltere.stats import Interval, Lead, leads, typical
+
+Entries = Sequence[dict[str, Any]]
+"""The entries of a contender, or of a flow that shares the link: one a replication."""
+ALL_PAIRS = 4
+"""Up to so many flows that share a link, each is compared with each."""
+
+
+def named(groups: Sequence[Entries]) -> list[str]:
+    """Return what each group is called: its contender, and its queue and direction where groups differ in these."""
+    firsts = [group[0] for group in groups]
+    others = [name for name in ("queue", "direction") if len({one[name] for one in firsts}) > 1]
+    return [", ".join(str(one[name]) for name in ("contender", *others)) for one in firsts]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How those that were compared stand by one metric.
+
+    Attributes:
+        metric: the metric; its margin says what makes no practical difference.
+        names: what each is called.
+        values: of each, one a replication; None where it failed.
+        has: the words for the best value, such as `the lowest mean time`.
+        of: the words for the metric in a ratio, such as `time`.
+        places: where each stands among all groups of entries.
+        every: whether each is compared with each, or only the first with the others.
+    """
+
+    metric: Metric
+    names: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    has: str
+    of: str
+    places: tuple[int, ...]
+    every: bool = False
+
+    @cached_property
+    def typical(self) -> list[Interval | None]:
+        """The trimmed mean of each with its interval; None where all failed."""
+        there = [[value for value in own if value is not None] for own in self.values]
+        return [typical(own) if own else None for own in there]
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The places of those that have values, the best first."""
+        better = -1 if self.metric.better == "higher" else 1
+        found = [(better * one.value, at) for at, one in enumerate(self.typical) if one is not None]
+        return [at for _, at in sorted(found)]
+
+    @property
+    def first(self) -> int | None:
+        """The place of the best; None where there is none."""
+        return self.order[0] if self.order else None
+
+    @cached_property
+    def leads(self) -> list[tuple[int, Lead]]:
+        """Who was compared with whom, each with the place of the better one; all corrected together."""
+        ranked = self.order[:-1] if self.every else self.order[:1]
+        found = []
+        for at, better in enumerate(ranked):
+            behind = self.order[at + 1 :]
+            found += [(better, lead) for lead in leads(self.values, better, alike=self.metric.alike)
+                      if lead.other in behind]  # fmt: skip
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each comparison as data: ratio, ends of its interval, p-value, margin, and how the two stand."""
+        return [
+            {
+                "metric": self.metric.name,
+                "of": self.names[better],
+                "to": self.names[lead.other],
+                "ratio": lead.ratio.value,
+                "low": lead.ratio.low,
+                "high": lead.ratio.high,
+                "p": lead.p,
+                "pairs": lead.pairs,
+                "replications": lead.n,
+                "alike": self.metric.alike,
+                "real": self._ahead(lead),
+                "stands": lead.stands,
+            }
+            for better, lead in self.leads
+        ]
+
+    def _ahead(self, lead: Lead) -> bool:
+        return lead.stands == ("above" if self.metric.better == "higher" else "below")
+
+    def lines(self) -> list[str]:
+        """Return the verdict in sentences: a headline, and a line about each comparison."""
+        if len(self.names) < 2 or self.first is None:
+            return []
+        first = self.names[self.first]
+        if not self.leads:
+            return [f"only {first} completed"]
+        if self.every:
+            return [
+                f"{self.names[better]} gets {_ratio(lead)} times the {self.of} of "
+                f"{self.names[lead.other]}: {judged(lead, self.metric.alike)}"
+                for better, lead in self.leads
+            ]
+        of_first = [lead for _, lead in self.leads]
+        if all(self._ahead(lead) for lead in of_first):
+            head = f"{first} wins: it has {self.has}, and is ahead of every other"
+        elif any(self._ahead(lead) for lead in of_first):
+            head = f"{first} has {self.has}, but is not shown to be ahead of every other"
+        elif all(lead.stands == "alike" for lead in of_first):
+            head = f"no winner: all are within {100 * self.metric.alike:g} % of {first}, which has {self.has}"
+        else:
+            head = f"no winner is shown; {first} has {self.has}"
+        about = [
+            f"  {_ratio(lead)} of {self.names[lead.other]}'s {self.of}: {judged(lead, self.metric.alike)}"
+            for lead in of_first
+        ]
+        return [f"{head}:", *about]
+
+
+def _ratio(lead: Lead) -> str:
+    """The ratio with its interval, with as many digits as show on which side of 1 an end lies."""
+    found = lead.ratio
+    near = [end for end in (found.low, found.high) if end is not None and end != 1]
+    digits = next((d for d in (3, 4, 5) if all(float(f"{end:.{d - 1}f}") != 1 for end in near)), 6)
+    return interval(found, digits=digits)
+
+
+def judged(lead: Lead, alike: float) -> str:
+    """Return whether a lead is real, with its test, or how many replications could tell."""
+    p = f"p = {number(lead.p or 0.0, 2)}" + (f" corrected for all {lead.pairs} pairs" if lead.pairs > 1 else "")
+    tested = f"paired over {lead.n} replications, {p}"
+    if lead.n == 1:
+        return f"one replication cannot tell; {lead.needed} could"
+    if lead.stands == "alike":
+        within = f"within the margin of {100 * alike:g} %"
+        if lead.exact:
+            return f"alike: {within}, the same in every replication"
+        shown = lead.pair.real is True
+        return f"alike: {'more than chance, but ' if shown else ''}{within} ({tested})"
+    if lead.exact:
+        return "exact, as nothing random happened and every replication was the same"
+    if lead.ahead:
+        return f"a real difference ({tested})"
+    if lead.needed is not None:
+        return f"undecided: {lead.n} replications cannot tell, {lead.needed} could ({tested})"
+    return f"not shown to be a real difference, as the interval holds 1 ({tested})"
+
+
+def verdicts(groups: Sequence[Entries], *, share: bool) -> list[Verdict]:
+    """Return the verdicts of a comparison: of completion times by direction, or of goodputs where flows share a link.
+
+    Where there was a probe, and nothing shared the link, there is one of its mean RTT, too.
+    """
+    if share:
+        return _of_shares(groups)
+    ways: dict[str, list[int]] = {}
+    for at, group in enumerate(groups):
+        ways.setdefault(group[0]["direction"], []).append(at)
+    names, found = named(groups), []
+    for way, own in ways.items():
+        has = "the lowest mean time" + (f" {way}" if len(ways) > 1 else "")
+        times = tuple(tuple(_time(one) for one in groups[at]) for at in own)
+        found.append(
+            Verdict(METRICS["completion_time"], tuple(names[at] for at in own), times, has, "time", tuple(own))
+        )
+    if "probe_rtt_ms" in groups[0][0]:
+        # The flows of both directions meet the same probe.
+        own = next(iter(ways.values()))
+        called = tuple(named([groups[at] for at in own]))
+        means = tuple(tuple(mean_rtt(one) for one in groups[at]) for at in own)
+        has = "the lowest mean RTT under load"
+        found.append(Verdict(METRICS["latency"], called, means, has, "RTT under load", tuple(own)))
+    return found
+
+
+def _time(entry: dict[str, Any]) -> float | None:
+    return None if entry["error"] is not None else entry["completion_s"]
+
+
+def mean_rtt(entry: dict[str, Any]) -> float | None:
+    """Return the mean RTT of the probe's requests that were answered, ms."""
+    rtts = [rtt for rtt in entry["probe_rtt_ms"] if rtt is not None]
+    return sum(rtts) / len(rtts) if rtts else None
+
+
+def whole(groups: Sequence[Entries]) -> list[int]:
+    """Return the replications in which every flow that shares the link did well and something arrived."""
+    together = [[group[r] for group in groups] for r in range(len(groups[0]))]
+    return [
+        r
+        for r, flows in enumerate(together)
+        if all(one["error"] is None for one in flows) and sum(one["goodput_bps"] for one in flows)
+    ]
+
+
+def starved(groups: Sequence[Entries]) -> dict[int, int]:
+    """Return the flows that got nothing in some replications, each with how many these are."""
+    used = whole(groups)
+    counts = {at: sum(group[r]["goodput_bps"] <= 0 for r in used) for at, group in enumerate(groups)}
+    return {at: count for at, count in counts.items() if count}
+
+
+def flow_names(groups: Sequence[Entries]) -> list[str]:
+    """Return what each flow that shares the link is called."""
+    return [f"flow {at} ({name})" for at, name in enumerate(named(groups))]
+
+
+def _of_shares(groups: Sequence[Entries]) -> list[Verdict]:
+    """Compare the flows of each queue and direction with each other; flows that starved have no ratio."""
+    found, names, hungry = [], flow_names(groups), starved(groups)
+    for key in dict.fromkeys((group[0]["queue"], group[0]["direction"]) for group in groups):
+        own = [
+            at
+            for at, group in enumerate(groups)
+            if (group[0]["queue"], group[0]["direction"]) == key and at not in hungry
+        ]
+        used = whole([groups[at] for at in own]) if own else []
+        if not used:
+            continue
+        metric, which = METRICS["goodput"], tuple(names[at] for at in own)
+        values = tuple(tuple(groups[at][r]["goodput_bps"] / metric.divisor for r in used) for at in own)
+        every = len(own) <= ALL_PAIRS
+        found.append(Verdict(metric, which, values, "the highest mean goodput", "goodput", tuple(own), every))
+    return found
