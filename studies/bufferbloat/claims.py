@@ -19,6 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.claims import Evidence, MissingDataError, Verdict, all_of, claim, exceeds, remark
+from haltere.metrics import quantities
 from haltere.metrics.tables import Tables
 from haltere.stats import mean
 
@@ -138,7 +139,7 @@ def one_copy_occupancy(tables: Tables, era: str) -> Verdict:
     parts: list[Evidence] = []
     for qdisc, stated in (("200p", 118.0), ("1000p", 704.0), ("100000000p", 1221.0)):
         held = bottleneck(tables, "one-copy", "mean_qdisc_packets", era=era, qdisc=qdisc, ping="icmp")
-        parts += near(f"Mean queue discipline with {qdisc}, packets", held, stated)
+        parts += near(f"Packets held by a queue discipline of {quantities.text(qdisc)}, mean", held, stated)
     return all_of(*parts)
 
 
@@ -255,7 +256,8 @@ def qdisc_stays_empty(tables: Tables, era: str) -> Verdict:
         waits = bottleneck(tables, "ring", "mean_qdisc_delay_s", era=era, ring=ring) * 1e3
         parts.append(exceeds(f"10 ms less the wait, {ring}, ms", mean(10.0 - waits), 0.0, "±"))
         held = bottleneck(tables, "ring", "mean_qdisc_packets", era=era, ring=ring)
-        parts.append(remark(f"Mean queue discipline, {ring}, packets", f"{held.mean():.1f}"))
+        name = f"Packets held by the queue discipline, ring of {quantities.text(ring)}, mean"
+        parts.append(remark(name, f"{held.mean():.1f}"))
     return all_of(*parts)
 
 

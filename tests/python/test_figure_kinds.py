@@ -19,6 +19,7 @@ from haltere.figures import kinds
 from haltere.figures.bars import Bars
 from haltere.figures.on_screen import svgs
 from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Rect, Series, apart, without_overlaps
+from haltere.figures.points import Points
 from haltere.figures.ratios import Ratios
 from haltere.figures.samples import Part, factor_axis, listed_axis, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
@@ -319,3 +320,20 @@ def test_a_rate_is_no_contender_in_legends_and_panels(results: Results) -> None:
     drawn = figures.bar(results, **TIME, x="loss", series="rate", panels="rate").figure
     assert [one.label for one in drawn.legend] == ["5 Mbit/s", "40 Mbit/s", "100 Mbit/s"]
     assert [panel.title for panel in drawn.panels] == ["rate 5 Mbit/s", "rate 40 Mbit/s", "rate 100 Mbit/s"]
+
+
+def test_points_that_look_like_one_have_one_label() -> None:
+    seen = {"near": 50.0, "nearer": 50.1, "far": 900.0}
+    runs = [
+        {"run_id": f"{q}{r}", "experiment": "e", "queue": q, "replication": r, "status": "ok", "goodput_bps": 1e6}
+        for q in seen
+        for r in range(3)
+    ]
+    flows = pl.DataFrame(
+        [{"run_id": one["run_id"], "goodput_bps": 1e6, "mean_rtt_s": seen[str(one["queue"])] / 1e3} for one in runs]
+    )
+    tables = Tables(pl.DataFrame(runs), flows, {"e": {"queue": list(seen)}})
+    fields = {"metric": "rtt", "lost": "goodput", "against": {"queue": "far"}, "label": "queue"}
+    (panel,) = Points(name="n", experiment="e", **fields).figure(Data(tables)).panels
+    dots = [mark for _, mark in panel.each(Dot)]
+    assert len(dots) == 3 and sorted(filter(None, (dot.label for dot in dots))) == ["far", "near, nearer"]

@@ -206,7 +206,7 @@ def listed_axis(label: str, factor: str, levels: Sequence[str]) -> tuple[Axis, M
     return Axis(label, -0.5, len(levels) - 0.5, names=list(enumerate(names)), listed=True), places
 
 
-_WIDE_RANGE = 30
+_WIDE_RANGE = 20
 """The largest of some means over the least, from which on the least would be invisible on a linear axis."""
 
 

@@ -170,12 +170,14 @@ def _goodput(received: Mapping[str, Any], end: float) -> dict[str, Any]:
 
 
 def _flows(scenario: Mapping[str, Any]) -> dict[str, str]:
-    """The contenders of flows by the names that a trace gives them; of several alike, with their number."""
+    """Flows as their contenders, and probes, by their names in a trace; flows of one contender with a number."""
     labels = [str(flow.get("label") or flow.get("contender") or "") for flow in scenario.get("flows", ())]
     if any(flow.get("count") for flow in scenario.get("flows", ())):
         return {}
+    probes = scenario.get("probes", ())
+    named = {f"probe {at}": f"probe ({one['kind']})" for at, one in enumerate(probes) if "kind" in one}
     shown = [look(label).name if is_contender(label) else label for label in labels]
-    return {
+    return named | {
         f"flow {at}": f"{text} {labels[:at].count(labels[at]) + 1}" if labels.count(labels[at]) > 1 else text
         for at, text in enumerate(shown)
         if text
