@@ -157,7 +157,7 @@ def one_copy_occupancy(tables: Tables, era: str) -> Verdict:
     parts: list[Evidence] = []
     for qdisc, stated in (("200p", 118.0), ("1000p", 704.0), ("100000000p", 1221.0)):
         held = bottleneck(tables, "one-copy", "mean_qdisc_packets", era=era, qdisc=qdisc, ping="icmp")
-        parts.append(near(f"Mean length of a queue discipline of {quantities.text(qdisc)}", held, stated, "packets"))
+        parts.append(near(f"Packets held by a queue discipline of {quantities.text(qdisc)}, mean", held, stated, "packets"))
     return all_of(*parts)
 
 
@@ -280,7 +280,8 @@ def qdisc_stays_empty(tables: Tables, era: str) -> Verdict:
         waits = bottleneck(tables, "ring", "mean_qdisc_delay_s", era=era, ring=ring) * 1e3
         parts.append(below(f"Wait in the queue discipline, ring of {quantities.text(ring)}", mean(waits), 10.0, "ms"))
         held = bottleneck(tables, "ring", "mean_qdisc_packets", era=era, ring=ring)
-        parts.append(remark(f"Its mean length, ring of {quantities.text(ring)}, packets", f"{held.mean():.1f}"))
+        name = f"Packets held by the queue discipline, ring of {quantities.text(ring)}, mean"
+        parts.append(remark(name, f"{held.mean():.1f}"))
     return all_of(*parts)
 
 

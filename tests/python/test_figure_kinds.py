@@ -19,8 +19,11 @@ from haltere.figures import kinds
 from haltere.figures.bars import Bars
 from haltere.figures.on_screen import svgs
 from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Rect, Series, apart, without_overlaps
+from haltere.figures.points import Points
+from haltere.figures.ratios import Ratios
 from haltere.figures.samples import Part, factor_axis, listed_axis, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
+from haltere.figures.timeline import Timeline
 from haltere.metrics.tables import Tables
 from haltere.report import build
 
@@ -272,3 +275,65 @@ def test_panels_name_their_factor_unless_a_contender_does(results: Results) -> N
         for one in ("loss", "congestion")
     ]
     assert titles == [["loss 0 %", "loss 1 %", "loss 5 %"], ["CUBIC", "BBR"]]
+
+
+def test_a_ratio_below_one_lies_inside_its_interval() -> None:
+    runs = [
+        {"run_id": f"{q}{r}", "experiment": "e", "queue": q, "replication": r, "status": "ok", "value_s": value}
+        for q, values in (("a", (0.70, 0.80, 0.85)), ("b", (1.0, 1.0, 1.0)))
+        for r, value in enumerate(values)
+    ]
+    levels = {"queue": ["a", "b"], "all": ["x"]}
+    flows = pl.DataFrame([{"run_id": one["run_id"], "completion_s": one["value_s"]} for one in runs])
+    tables = Tables(
+        pl.DataFrame([{**one, "all": "x", "completion_s": one["value_s"]} for one in runs]), flows, {"e": levels}
+    )
+    fields = {"metric": "completion_time", "factor": "queue", "of": "a", "to": "b", "x": "all"}
+    (panel,) = Ratios(name="n", experiment="e", **fields).figure(Data(tables)).panels
+    (dot,) = [mark for _, mark in panel.each(Dot)]
+    assert dot.y_ends is not None and dot.y_ends[0] < dot.y < dot.y_ends[1] < 1.2
+
+
+def test_a_map_says_what_its_cells_are(results: Results) -> None:
+    sides = {"factor": "transport", "of": "quic", "to": "tcp", "rows": ["delay"], "columns": ["rate"]}
+    where = {"loss": "5%", "size": "32MB", "congestion": "cubic"}
+    shown = figures.overview(results, **TIME, where=where, **sides).figure
+    assert shown.caption.startswith("a cell is the ratio QUIC ÷ TCP of a treatment: delay down")
+
+
+def test_rate_and_rtt_of_flows_stand_over_time_each_with_its_contender() -> None:
+    study = Study.load(Path(__file__).parents[2] / "studies" / "l4s")
+    where = {"flows": "Prague beside CUBIC", "queue": "DualPI2", "rate": "40Mbit/s", "rtt": "10ms"}
+    kind = Timeline(name="n", experiment="side-by-side", where=where, show=("goodput", "rtt"), until="6s")
+    rate, rtt = kind.figure(Data(synthetic.make(synthetic.plausible()), study=lambda: study)).panels
+    assert [one.label for one in rate.legend] == ["TCP/Prague", "TCP/CUBIC"] == [one.label for one in rtt.legend]
+    assert (rate.y.label, rtt.y.label) == ("goodput (Mbit/s)", "RTT (ms)")
+    # The two share 40 Mbit/s, and no RTT is below that of the path.
+    both = [[y for x, y in mark.points if x > 3] for _, mark in rate.each(Line)]
+    assert 30 < sum(sum(one) / len(one) for one in both) < 40
+    assert min(y for _, mark in rtt.each(Line) for _, y in mark.points) >= 10
+    (_, above), (_, below) = rtt.each(Line)
+    assert sum(y for _, y in above.points) / len(above.points) < sum(y for _, y in below.points) / len(below.points)
+
+
+def test_a_rate_is_no_contender_in_legends_and_panels(results: Results) -> None:
+    drawn = figures.bar(results, **TIME, x="loss", series="rate", panels="rate").figure
+    assert [one.label for one in drawn.legend] == ["5 Mbit/s", "40 Mbit/s", "100 Mbit/s"]
+    assert [panel.title for panel in drawn.panels] == ["rate 5 Mbit/s", "rate 40 Mbit/s", "rate 100 Mbit/s"]
+
+
+def test_points_that_look_like_one_have_one_label() -> None:
+    seen = {"near": 50.0, "nearer": 50.1, "far": 900.0}
+    runs = [
+        {"run_id": f"{q}{r}", "experiment": "e", "queue": q, "replication": r, "status": "ok", "goodput_bps": 1e6}
+        for q in seen
+        for r in range(3)
+    ]
+    flows = pl.DataFrame(
+        [{"run_id": one["run_id"], "goodput_bps": 1e6, "mean_rtt_s": seen[str(one["queue"])] / 1e3} for one in runs]
+    )
+    tables = Tables(pl.DataFrame(runs), flows, {"e": {"queue": list(seen)}})
+    fields = {"metric": "rtt", "lost": "goodput", "against": {"queue": "far"}, "label": "queue"}
+    (panel,) = Points(name="n", experiment="e", **fields).figure(Data(tables)).panels
+    dots = [mark for _, mark in panel.each(Dot)]
+    assert len(dots) == 3 and sorted(filter(None, (dot.label for dot in dots))) == ["far", "near, nearer"]

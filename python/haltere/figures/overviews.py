@@ -73,13 +73,23 @@ class Overview(Map):
             title,
             panels(data, self.experiment, self.sides, found, series, cell),
             self.source,
-            caption=f"a cell a treatment: {directions(data, self.sides)}.",
+            caption=f"a cell is the {_what(metric, self.of, self.to)} of a treatment: {directions(data, self.sides)}.",
             notes=(("bold", "clearly so, all cells together at 95 %"), ("faint", "the runs cannot tell")),
             cell=(35.0, 28.0),
         )
 
 
+def _what(metric: Metric, of: str, to: str) -> str:
+    """What a cell shows, such as `ratio QUIC ÷ TCP`."""
+    kind, sign = ("ratio", "÷") if metric.comparison == "ratio" else ("difference", "−")
+    return f"{kind} {_named(of)} {sign} {_named(to)}"
+
+
+def _named(side: str) -> str:
+    return look(side).name if is_contender(side) else side
+
+
 def _ahead(side: str, metric: Metric) -> str:
     """How a legend says that a side is ahead, such as `QUIC sooner`."""
     word = "sooner" if metric.name == "completion_time" else metric.better
-    return f"{look(side).name if is_contender(side) else side} {word}"
+    return f"{_named(side)} {word}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from haltere.figures.parts import Axis, Dot, Figure, NotInResultsError, Panel, Series, Table
 from haltere.figures.samples import ends, sought
@@ -80,9 +81,10 @@ class Points(Kind):
         ys = [value for _, dot in found for value in (dot.y, *(dot.y_ends or ()))]
         low, high = min(0.0, *xs), max(1.0, *xs)
         room = 0.04 * (high - low)
+        x_axis, y_axis = Axis(x_label, low - room, high + room), Axis(y_label, 0.9 * min(ys), 1.1 * max(ys), log=True)
+        found = _named_together(found, x_axis, y_axis)
         series = [Series(look, "", [dot for one, dot in found if one == look]) for look in ("first", "second")]
-        x_axis = Axis(x_label, low - room, high + room)
-        panel = Panel("", x_axis, Axis(y_label, 0.9 * min(ys), 1.1 * max(ys), log=True), series)
+        panel = Panel("", x_axis, y_axis, series)
         table = Table(("", y_label, x_label), rows)
         return Figure(self.name, self.title or metric.label, [panel], self.source, own_table=table, wide=True)
 
@@ -90,6 +92,29 @@ class Points(Kind):
         """The metric by replication."""
         values = data.tables.values(self.experiment, metric, where)
         return dict(zip(values["replication"].to_list(), values["value"].to_list(), strict=True))
+
+
+_TOUCHING = 0.02
+"""Points nearer to each other than this share of both axes look like one."""
+
+
+def _named_together(found: Sequence[tuple[str, Dot]], x: Axis, y: Axis) -> list[tuple[str, Dot]]:
+    """Points that look like one have one label with all their names: as many labels as there are points to be seen."""
+    groups: list[list[int]] = []
+    for at, (look, dot) in enumerate(found):
+
+        def touches(group: list[int], look: str = look, dot: Dot = dot) -> bool:
+            first, other = found[group[0]]
+            near = (abs(axis.place(a) - axis.place(b)) for axis, a, b in ((x, dot.x, other.x), (y, dot.y, other.y)))
+            return look == first and all(share < _TOUCHING for share in near)
+
+        group = next((one for one in groups if touches(one)), None)
+        if group is None:
+            groups.append([at])
+        else:
+            group.append(at)
+    labels = {group[0]: ", ".join(found[at][1].label for at in group) for group in groups}
+    return [(look, replace(dot, label=labels.get(at, ""))) for at, (look, dot) in enumerate(found)]
 
 
 def _text(found: Interval) -> str:

@@ -36,7 +36,7 @@ class Ratios(Chart):
         """Compute what is drawn."""
         whole = sample(data, self)
         metric, where = whole.metric, {**self.where, self.factor: f"{self.of} and {self.to}"}
-        pairs = replace(whole, frame=paired(whole.frame, self.factor, self.of, self.to, metric))
+        pairs = replace(whole, frame=paired(whole.frame, self.factor, self.of, self.to, metric), compared=True)
         if pairs.frame.is_empty():
             raise NotInResultsError(sought(self.experiment, metric, where, "no completed pair of runs"))
         found = {key: from_scale(one, metric) for key, one in pairs.means(self.x).items()}

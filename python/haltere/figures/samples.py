@@ -11,7 +11,7 @@ import polars as pl
 from haltere.figures.parts import AnyMark, Axis, Dot, Ends, Figure, Line, NotInResultsError, Panel, Series, crowded
 from haltere.figures.spec import Chart, Data
 from haltere.metrics import Metric, quantities
-from haltere.metrics.contenders import keys, look
+from haltere.metrics.contenders import is_contender, keys, look
 from haltere.metrics.tables import Key, summarise
 from haltere.metrics.text import decimals, fixed
 from haltere.stats import Interval
@@ -66,13 +66,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Sample:
-    """The runs that a chart shows: a frame with factors, `replication`, `value`, and the order of the levels."""
+    """The runs that a chart shows: a frame with factors, `replication`, `value`, and the order of the levels.
+
+    `compared` says that the values are of `paired`: differences or logarithms, which may be negative.
+    """
 
     chart: Chart
     data: Data
     frame: pl.DataFrame
     metric: Metric
     order: Mapping[str, Sequence[str]]
+    compared: bool = False
 
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor that the runs have, in order; one without a name if there is no factor."""
@@ -91,7 +95,8 @@ class Sample:
         names = list(dict.fromkeys(wanted))
         each = self.frame.group_by([*names, "replication"], maintain_order=True).agg(pl.col("value").mean())
         places = [names.index(name) for name in wanted]
-        return {tuple(key[at] for at in places): one for key, one in summarise(each, names, self.metric).items()}
+        found = summarise(each, names, None if self.compared else self.metric)
+        return {tuple(key[at] for at in places): one for key, one in found.items()}
 
     def draw(self, x: Axis, y: Axis, marks: Callable[[Part], Sequence[AnyMark]]) -> Figure:
         """A figure with the panels of the chart, in each of them all series, with these marks."""
@@ -109,7 +114,7 @@ class Sample:
                 if runs.is_empty():
                     continue
                 contender = _contender(one, chart)
-                text = look(contender).name if "/" in contender else quantities.text(one, chart.series)
+                text = look(contender).name if is_contender(contender) else quantities.text(one, chart.series)
                 found = tuple(level for level in (panel, one) if level)
                 place = ", ".join(word for word in (title, text) if word)
                 at, of = (0, 1) if repeats else (number, len(series))
@@ -201,7 +206,7 @@ def listed_axis(label: str, factor: str, levels: Sequence[str]) -> tuple[Axis, M
     return Axis(label, -0.5, len(levels) - 0.5, names=list(enumerate(names)), listed=True), places
 
 
-_WIDE_RANGE = 30
+_WIDE_RANGE = 20
 """The largest of some means over the least, from which on the least would be invisible on a linear axis."""
 
 

@@ -144,7 +144,7 @@ class Chart(Kind):
     """The factor whose levels have a colour each."""
     panels: str = ""
     log: bool | None = None
-    """Whether the metric's axis is logarithmic. Unless given, it is so for means of which one is 30 times another."""
+    """Whether the metric's axis is logarithmic. Unless given, it is so for means of which one is 20 times another."""
 
 
 class SideBySide(Chart):

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from haltere import core
@@ -20,6 +21,7 @@ from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Description, Kind, Named, Time
 from haltere.figures.trace import thin
 from haltere.metrics import quantities
+from haltere.metrics.contenders import is_contender, look
 from haltere.study import Run, Study
 
 _WINDOW = ("cwnd", "bytes_in_flight")
@@ -34,7 +36,8 @@ Recorded = Mapping[tuple[str, str], Mapping[str, Any]]
 class Timeline(Kind):
     """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold.
 
-    `show` names series of a trace, such as `cwnd` and `rtt`, to be shown instead, a plot each. With `series`, a factor
+    `show` names series of a trace, such as `cwnd` and `rtt`, to be shown instead, a plot each; `goodput` is made of the
+    data that each flow's receiver has. With `series`, a factor
     that `where` does not name, there is one run for each of its `levels` (at most three; all, if none are given), and
     the plots have a line a level: of `show`, or else of congestion window and bytes in flight, of `flow`.
 
@@ -69,7 +72,12 @@ class Timeline(Kind):
             panels = self._compared(study)
         elif self.show:
             every = list(self._record(study, self.where).values())
-            panels = [self._shown(name, every) for name in self.show]
+            if "goodput" in self.show:
+                every += [
+                    _goodput(one, quantities.value(self.until) or 0.0) for one in every if one["name"] == "received"
+                ]
+            run = _run(study, self.experiment, self.where, self.replication)
+            panels = [self._shown(name, every, _flows(json.loads(run.scenario_json))) for name in self.show]
         else:
             panels = self._stages(study)
         return Figure(self.name, self.title or levels_text(self.single), panels, self.source)
@@ -114,18 +122,22 @@ class Timeline(Kind):
             raise NotInResultsError(f"the run records neither {self.probe} nor the stages of {self.link}")
         return panels
 
-    def _shown(self, name: str, series: Sequence[Mapping[str, Any]]) -> Panel:
+    def _shown(self, name: str, series: Sequence[Mapping[str, Any]], flows: Mapping[str, str]) -> Panel:
         """The plot of one series: a line for each flow, path or link that has it."""
         members = [one for one in series if one["name"] == name and len(one["t_s"])]
         if not members:
             there = ", ".join(sorted({str(one["name"]) for one in series}))
             raise NotInResultsError(f"the run records no series {name}; it has {there}")
+        members.sort(key=lambda one: str(one["who"]))
         several = len(members) > 1
-        named = [(str(one["who"]) if several else "", _LOOKS[at % len(_LOOKS)], one) for at, one in enumerate(members)]
+        names = [flows.get(str(one["who"]), str(one["who"])) if several else "" for one in members]
+        named = [(names[at], _LOOKS[at % len(_LOOKS)], one) for at, one in enumerate(members)]
         return self._panel(name, named)
 
     def _panel(self, name: str, members: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Panel:
         """The plot of one series of several runs or parts of a run: each with the text and the look of its line."""
+        if name == "rtt":
+            return self._plot("RTT (ms)", members, 1e3, steps=False)
         unit, words = str(members[0][2]["unit"]), name.replace("_", " ")
         label = _IN_KILOBYTES.get(name, f"{words} ({unit})" if unit else words)
         return self._plot(label, members, 1e-3 if name in _IN_KILOBYTES else 1.0)
@@ -143,6 +155,33 @@ class Timeline(Kind):
         top = max((y for *_, points in lines for _, y in points), default=0.0)
         series = [Series(look, text, [Line(points, steps)]) for text, look, points in lines]
         return Panel("", Axis("time (s)", 0.0, end), Axis(label, 0.0, 1.05 * top or 1.0), series)
+
+
+_SAMPLES = 60
+"""About so many values has a goodput over time."""
+
+
+def _goodput(received: Mapping[str, Any], end: float) -> dict[str, Any]:
+    """The rate at which a flow's data arrived, from the bytes received: a value for each of `_SAMPLES` parts."""
+    times, data = (np.asarray(received[name], dtype=np.float64) for name in ("t_s", "v"))
+    edges = np.linspace(0.0, end, _SAMPLES + 1)
+    rates = np.diff(np.interp(edges, times, data)) * 8 / np.diff(edges) / 1e6
+    return {"who": received["who"], "name": "goodput", "unit": "Mbit/s", "t_s": edges[:-1], "v": rates}
+
+
+def _flows(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """Flows as their contenders, and probes, by their names in a trace; flows of one contender with a number."""
+    labels = [str(flow.get("label") or flow.get("contender") or "") for flow in scenario.get("flows", ())]
+    if any(flow.get("count") for flow in scenario.get("flows", ())):
+        return {}
+    probes = scenario.get("probes", ())
+    named = {f"probe {at}": f"probe ({one['kind']})" for at, one in enumerate(probes) if "kind" in one}
+    shown = [look(label).name if is_contender(label) else label for label in labels]
+    return named | {
+        f"flow {at}": f"{text} {labels[:at].count(labels[at]) + 1}" if labels.count(labels[at]) > 1 else text
+        for at, text in enumerate(shown)
+        if text
+    }
 
 
 def record(study: Study, experiment: str, where: Mapping[str, str], replication: int, until: str) -> Recorded:

@@ -21,6 +21,7 @@ import numpy as np
 from matplotlib.colors import to_rgb
 
 from haltere import core
+from haltere.results.numbers import parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,9 @@ def _apart(one: Look, other: Look) -> bool:
 def is_contender(name: str) -> bool:
     """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
     base = _parts(name)[0].partition("@")[0]
-    return "/" in name or base in _FAMILIES or bool(core.congestion(name.partition("-")[0]))
+    if "/" in name:
+        return parse(name) is None
+    return base in _FAMILIES or bool(core.congestion(name.partition("-")[0]))
 
 
 # Linear RGB as seen without one kind of cones (G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, "A Physiologically-
