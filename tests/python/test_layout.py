@@ -48,6 +48,11 @@ addEventListener("load", () => {
     maps: all(".overview svg.plot").map((one) => one.clientWidth / one.viewBox.baseVal.width),
     tables: all(".treatments table").map(box),
     boxes: all(".treatments .tall").map(box),
+    cards: all(".sortable tbody td").slice(0, 40).map((one) => one.dataset.label || ""),
+    rows: all(".sortable tbody tr").slice(0, 5).map((one) => getComputedStyle(one).display),
+    stuck: all(".sortable tbody tr:first-child td").map((one) => getComputedStyle(one).position),
+    buttons: all(".sortable th button").filter((one) => getComputedStyle(one).display !== "contents").length,
+    main: all(".claims, figure").slice(0, 1).map((one) => one.tagName),
     heights: all(".grid").slice(0, 1).flatMap((one) => [...one.children].map((each) => each.clientHeight)),
   };
 });
@@ -115,6 +120,18 @@ def test_tables_take_the_margins_before_they_scroll(report: Path, width: int) ->
         assert not scrolls or box[1] - box[0] >= width - 80
 
 
+def test_a_row_of_treatments_is_a_card_on_a_phone_and_keeps_its_name_elsewhere(report: Path) -> None:
+    """At 390 pixels no metric was visible, and a row that was scrolled had no name."""
+    phone, wide = measured(report, 390), measured(report, 1400)
+    assert set(phone["rows"]) == {"block"} and set(wide["rows"]) == {"table-row"}
+    assert "" not in phone["cards"] and {"Completion times", "Goodput Mbit/s"} & set(phone["cards"])
+    assert wide["stuck"].count("sticky") >= 6 and "sticky" not in phone["stuck"]
+
+
+def test_a_figure_stands_before_the_claims(report: Path) -> None:
+    assert measured(report, 1400)["main"] == ["FIGURE"]
+
+
 def test_open_numbers_leave_the_neighbours_as_they_are(report: Path) -> None:
     shut = measured(report, 1400)["heights"]
     opened = measured(report, 1400, then='document.querySelector(".grid figure details").open = true;')["heights"]
@@ -136,4 +153,6 @@ def test_claims_and_figures_are_printed_whole(report: Path) -> None:
 def test_treatments_are_printed_whole_on_landscape_pages(report: Path) -> None:
     seen = measured(report, PAPER["landscape"], printed=True)
     assert len(seen["tables"]) == 2
+    # Chromium repeats no heading that holds a button.
+    assert seen["buttons"] == 0
     assert all(left >= 0 and right <= PAPER["landscape"] for left, right in seen["tables"])
