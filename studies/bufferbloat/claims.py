@@ -157,7 +157,8 @@ def one_copy_occupancy(tables: Tables, era: str) -> Verdict:
     parts: list[Evidence] = []
     for qdisc, stated in (("200p", 118.0), ("1000p", 704.0), ("100000000p", 1221.0)):
         held = bottleneck(tables, "one-copy", "mean_qdisc_packets", era=era, qdisc=qdisc, ping="icmp")
-        parts.append(near(f"Packets held by a queue discipline of {quantities.text(qdisc)}, mean", held, stated, "packets"))
+        what = f"Packets held by a queue discipline of {quantities.text(qdisc)}, mean"
+        parts.append(near(what, held, stated, "packets"))
     return all_of(*parts)
 
 

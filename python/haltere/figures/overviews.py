@@ -80,7 +80,7 @@ class Overview(Map):
 
 
 def _what(metric: Metric, of: str, to: str) -> str:
-    """What a cell shows, such as `ratio QUIC ÷ TCP`."""
+    """The words for a cell, such as `ratio QUIC ÷ TCP`."""
     kind, sign = ("ratio", "÷") if metric.comparison == "ratio" else ("difference", "−")
     return f"{kind} {_named(of)} {sign} {_named(to)}"
 
