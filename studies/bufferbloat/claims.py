@@ -36,7 +36,7 @@ from haltere.claims import (
 from haltere.metrics import quantities
 from haltere.metrics.tables import Tables
 from haltere.metrics.text import significant
-from haltere.stats import mean
+from haltere.stats import mean, mean_of_amounts
 
 Numbers = NDArray[np.float64]
 
@@ -186,7 +186,11 @@ def trains(tables: Tables, era: str) -> Verdict:
     for qdisc in ("200p", "1000p", "100000000p"):
         levels = {"era": era, "qdisc": qdisc}
         lost = latency(tables, "trains", "lost", **levels) / latency(tables, "trains", "sent", **levels)
-        parts.append(exceeds(f"Share of probes without an answer, {quantities.text(qdisc)}", mean(lost), 0.1, "%"))
+        parts.append(
+            exceeds(
+                f"Share of probes without an answer, {quantities.text(qdisc)}", mean_of_amounts(lost, 1.0), 0.1, "%"
+            )
+        )
     full = bottleneck(tables, "trains", "max_qdisc_packets", era=era, qdisc="200p")
     parts.append(exceeds("Largest length of the queue discipline of 200 packets", mean(full), 199.5, "packets"))
     dropped = bottleneck(tables, "trains", "dropped_queue", era=era, qdisc="100000000p")

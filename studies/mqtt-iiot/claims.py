@@ -41,7 +41,7 @@ from haltere.claims.comparison import Comparison, compare
 from haltere.figures.timeline import record
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import Tables, from_scale
-from haltere.stats import Interval, mean
+from haltere.stats import Interval, mean, mean_of_amounts
 from haltere.study import Study
 
 Numbers = NDArray[np.float64]
@@ -290,7 +290,7 @@ def starved(tables: Tables) -> Verdict:
         for pair, stated in zip(("BBR and NewReno", "BBR and CUBIC"), reported, strict=True):
             share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
             what = f"BBR's share, {pair}, {transport} (the thesis: {stated} %)"
-            parts.append(below(what, mean(share), 0.05, "%"))
+            parts.append(below(what, mean_of_amounts(share, 1.0), 0.05, "%"))
     return all_of(*parts)
 
 
@@ -321,7 +321,7 @@ def cubic_holds(tables: Tables) -> Verdict:
         for pair in ("CUBIC and NewReno", "CUBIC and BBR"):
             share = rates(tables, "two", kinds=pair, transport=transport)[:, 0] / 500e3
             parts += [
-                between(f"CUBIC's share, {pair}, {transport}", mean(share), 0.7, 0.9, "%"),
+                between(f"CUBIC's share, {pair}, {transport}", mean_of_amounts(share, 1.0), 0.7, 0.9, "%"),
             ]
         index = jain(rates(tables, "two", kinds="CUBIC and CUBIC", transport=transport))
         parts.append(exceeds(f"Jain's index, CUBIC and CUBIC, {transport}", mean(index), 0.98))
@@ -397,7 +397,7 @@ def quality(tables: Tables) -> Verdict:
         found = compare(tables, "qos", "delivery_time", "qos", qos, "0", over=over)
         parts.append(alike(f"Delivery time without loss, QoS {qos} ÷ QoS 0", found.pooled(), found.metric))
     lost = {qos: lost_messages(tables, qos) for qos in ("0", "1", "2")}
-    parts.append(exceeds("Lost with outages at QoS 0", mean(lost["0"]), 0.05, "%"))
+    parts.append(exceeds("Lost with outages at QoS 0", mean_of_amounts(lost["0"], 1.0), 0.05, "%"))
     parts += [exceeds(f"Delivered with outages at QoS {qos}", mean(1 - lost[qos]), 0.9999, "%") for qos in ("1", "2")]
     return all_of(*parts)
 

@@ -29,7 +29,7 @@ from haltere.claims import (
 )
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import Tables, from_scale
-from haltere.stats import Interval, aggregation_benefit, mean
+from haltere.stats import Interval, aggregation_benefit, mean, mean_of_amounts
 
 CLASSES = {"low": "lower", "high": "higher"}
 MPTCP, MPQUIC, TCP, QUIC = "MPTCP", "MPQUIC", "TCP", "QUIC"
@@ -194,7 +194,9 @@ def one_path_for_mice(tables: Tables) -> Verdict:
             rows = shares.filter(pl.col("experiment") == experiment, pl.col("protocol") == protocol)
             if rows.height < 2:
                 raise MissingDataError(f"{few(rows.height)} of {protocol} in {experiment}")
-            parts.append(exceeds(f"Runs over one path, {protocol}, {name}", mean(rows["alone"]), 0.5, "%"))
+            parts.append(
+                exceeds(f"Runs over one path, {protocol}, {name}", mean_of_amounts(rows["alone"], 1.0), 0.5, "%")
+            )
     return all_of(*parts)
 
 
@@ -271,7 +273,9 @@ def conclusion(tables: Tables) -> list[str]:
         ratios = []
         for size in (size for size in SIZES if size in tables.levels(experiment, "size")):
             quic, tcp = (values(tables, experiment, who, size, pl.col("completion_s")) for who in (MPQUIC, MPTCP))
-            ratios.append(f"{reading(from_scale(mean(np.log(quic / tcp).mean(axis=0)), TIME), TIME)} with {size}")
+            ratios.append(
+                f"{reading(from_scale(mean(np.log(quic / tcp).mean(axis=0)), TIME), TIME)} with {quantities.text(size)}"
+            )
         sentences.append(
             f"In the {name} class MPQUIC takes, in the geometric mean over scenarios, these shares of MPTCP's time: "
             f"{', '.join(ratios)}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -116,18 +117,27 @@ def test_a_claim_says_whose_it_is_and_what_the_paper_has(tmp_path: Path) -> None
     assert '<span class="whose">ours</span></span>' in second and ">–</td>" in second
 
 
-def test_the_answer_stands_before_its_figure_and_that_before_the_claims(tmp_path: Path) -> None:
-    _, text = report(tmp_path, Truth(replications=3))
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """The study with its first two figures alone: quick to draw."""
+    folder = tmp_path / "study"
+    folder.mkdir()
+    shutil.copy(STUDY / "claims.py", folder)
+    factors, *figures = (STUDY / "figures.toml").read_text(encoding="utf-8").split("[[overviews]]")
+    (folder / "figures.toml").write_text("[[overviews]]".join([factors, *figures[:2]]), encoding="utf-8")
+    return folder
+
+
+def test_the_answer_stands_before_its_figure_and_that_before_the_claims(tmp_path: Path, study: Path) -> None:
+    _, text = report(tmp_path, Truth(replications=3), study)
     order = [text.index(part) for part in ('id="answer"', "<figure", 'id="claims"', 'id="figures"', 'id="design"')]
     assert order == sorted(order)
     assert text[: text.index('id="claims"')].count("<figure") == 1
 
 
-def test_figures_toml_may_name_the_main_figure(tmp_path: Path) -> None:
-    study = tmp_path / "study"
-    study.mkdir()
-    own = (STUDY / "figures.toml").read_text(encoding="utf-8")
-    name = kinds.read(STUDY / "figures.toml").of(Overview)[1].name
+def test_figures_toml_may_name_the_main_figure(tmp_path: Path, study: Path) -> None:
+    own = (study / "figures.toml").read_text(encoding="utf-8")
+    name = kinds.read(study / "figures.toml").of(Overview)[1].name
     (study / "figures.toml").write_text(f'main = "{name}"\n{own}', encoding="utf-8")
     _, text = report(tmp_path, Truth(replications=2), study)
     assert text.index(f'id="figure-{name}"') < text.index('id="figures"')
@@ -191,8 +201,8 @@ def test_many_levels_are_said_as_a_range_and_in_their_order() -> None:
     assert many.startswith("20 levels, such as kind-0") and len(all_of_them) == 20
 
 
-def test_with_one_replication_a_claim_says_how_many_it_needs(tmp_path: Path) -> None:
-    _, text = report(tmp_path, Truth(replications=1))
+def test_with_one_replication_a_claim_says_how_many_it_needs(tmp_path: Path, study: Path) -> None:
+    _, text = report(tmp_path, Truth(replications=1), study)
     page = Page(text)
     assert "needs 3 replications or more, has 1" in page.text
     assert "{'" not in page.text

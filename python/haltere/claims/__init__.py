@@ -338,7 +338,10 @@ def _doublings(ratio: float) -> float:
 
 
 def ahead(what: str, found: Interval, metric: Metric, side: Literal["of", "to"] = "of") -> Evidence:
-    """The part "this side is ahead": contradicted if the two are alike or the other is ahead."""
+    """The part "this side is ahead": contradicted if the two are alike or the other is ahead.
+
+    A side is ahead if the whole interval is on its side of equality and not wholly inside the margin.
+    """
 
     def rule(found: Interval) -> Outcome:
         stands = standing(found, metric)

@@ -11,7 +11,7 @@ from haltere import lazy
 
 if TYPE_CHECKING:
     from haltere.stats.correlation import spearman
-    from haltere.stats.intervals import Interval, mean, median
+    from haltere.stats.intervals import Interval, mean, mean_of_amounts, median
     from haltere.stats.pairs import Paired, holm, paired
     from haltere.stats.ranking import Lead, leads, replications_needed
     from haltere.stats.rates import aggregation_benefit, jain
@@ -28,6 +28,7 @@ __all__ = [
     "jain",
     "leads",
     "mean",
+    "mean_of_amounts",
     "median",
     "p_of_shift",
     "paired",
@@ -43,7 +44,7 @@ __getattr__, __dir__ = lazy.names_of(
     __name__,
     {
         "correlation": ["spearman"],
-        "intervals": ["Interval", "mean", "median"],
+        "intervals": ["Interval", "mean", "mean_of_amounts", "median"],
         "pairs": ["Paired", "holm", "paired"],
         "ranking": ["Lead", "leads", "replications_needed"],
         "rates": ["aggregation_benefit", "jain"],

@@ -90,7 +90,7 @@ class Lead:
 
     @property
     def ahead(self) -> bool:
-        """Whether the difference is real and larger than what counts as alike."""
+        """Whether the difference is real, and its interval not wholly inside what counts as alike."""
         return self.stands in ("above", "below")
 
 
