@@ -146,9 +146,6 @@ def in_words(fault: Mapping[str, Any]) -> str:
 
 
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `([^`]*)`, expected (?:one of )?(`.*)")
-_LISTED = re.compile(
-    r'.*\b(?:unknown|no) [a-z ]+ "([^"]*)": (?:there are|there is|it has|\w+ knows) ([^:;?]+)', re.DOTALL
-)
 _MISSING = re.compile(r"missing field `([^`]*)`")
 _TYPE = re.compile(r"invalid (?:type|value): (.*), expected (.*)", re.DOTALL)
 _SCALAR = re.compile(r"(?:integer|floating point|boolean) `([^`]*)`|string (\".*\")", re.DOTALL)
@@ -176,14 +173,11 @@ def of_types(problem: str) -> str:
 
 
 def hint(problem: str) -> str | None:
-    """Return the nearest of the names that a problem of the core lists, or how what it wants is written."""
+    """Return the nearest of the fields that a problem of the core lists, or how what it wants is written."""
     if problem == "a table is not a list":
         return "a list: its heading stands in double brackets, as [[flows]] does"
     missing = _MISSING.fullmatch(problem)
     if missing:
         return f"a line {missing[1]} = ... in this table, or a table of this name (see `haltere schema`)"
     found = _UNKNOWN.fullmatch(problem)
-    if found:
-        return nearest(found[1], re.findall(r"`([^`]*)`", found[2]))
-    found = _LISTED.fullmatch(problem)
-    return nearest(found[1], re.split(r", | and ", found[2])) if found else None
+    return nearest(found[1], re.findall(r"`([^`]*)`", found[2])) if found else None
