@@ -159,7 +159,7 @@ def test_a_page_can_be_named_instead_of_its_folder(results: Path, study: Path, h
 def test_the_command_keeps_and_says_what_it_wrote(results: Path, study: Path, haltere: Haltere) -> None:
     said = haltere("keep", str(results), "--study", str(study))
     assert said.returncode == 0, said.stderr
-    assert "keeps 1 claims and 4 values of 30 runs" in " ".join(said.stdout.split())
+    assert "keeps 1 claim and 4 values of 30 runs" in " ".join(said.stdout.split())
 
 
 def slower(scenario: core.Scenario | str, *rest: object) -> str:
