@@ -137,10 +137,11 @@ def test_the_numbers_of_a_preset_stand_in_manifest_and_design(tmp_path: Path) ->
         'flows = [{ contender = "tcp/cubic", size = "20kB" }]\n'
     )
     results = Study.parse(text).run(out=tmp_path / "results", replications=1)
-    assert results.manifest["presets"]["5g"]["down.rate"] == "166.13Mbit/s"
-    assert set(results.manifest["presets"]) == {"5g", "dsl"}
+    (link,) = results.manifest["experiments"]["base"]["links"]
+    assert [text.partition(",")[0] for text in link["down"]] == ["166.13Mbit/s", "50Mbit/s"]
     page = build(results.path, tmp_path).read_text(encoding="utf-8")
     said = re.sub(r"<[^>]+>", "", page)
-    assert "Preset 5g: down.rate 166.13 Mbit/s, up.rate 21.08 Mbit/s, delay 6 ms, queue 2 MB" in said
+    assert "166.13Mbit/s, delay 6ms, queue drop-tail (limit 2MB)" in said
+    assert "50Mbit/s, delay 22ms, queue drop-tail (limit 100p)" in said
     drawings = re.findall(r'<svg class="topology".*?</svg>', page, re.S)
-    assert any("50 Mbit/s" in one and "delay 22 ms" in one for one in drawings)
+    assert any("preset 5g · dsl" in one for one in drawings)

@@ -14,8 +14,8 @@ Factors = Mapping[str, Sequence[str]]
 _PLACEHOLDER = re.compile(r"^\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}$")
 
 
-Presets = Mapping[str, Mapping[str, str]]
-"""The settings of each preset that a campaign used, by field."""
+Links = Sequence[Mapping[str, Any]]
+"""The links of an experiment in words, as the manifest states them (`haltere.runner.links`)."""
 
 LISTED = 5
 """Levels of a factor that are all named; of more quantities the range is."""
@@ -37,11 +37,16 @@ def said(levels: Sequence[str], factor: str) -> tuple[str, Sequence[str]]:
     return _joined(texts), ()
 
 
-def settings_said(settings: Mapping[str, str]) -> tuple[str, str]:
-    """Return the settings of a preset in words: the link's own, and those of its cells or its orbit."""
-    texts = {field: f"{field} {quantities.text(value)}" for field, value in settings.items()}
-    own = [text for field, text in texts.items() if field.removeprefix("down.").removeprefix("up.").count(".") == 0]
-    return ", ".join(own), ", ".join(text for text in texts.values() if text not in own)
+def links_said(links: Links) -> list[tuple[str, str, Sequence[str]]]:
+    """Return for each direction of each link its name, its values in words, and all of them if they are many."""
+    rows = []
+    for link in links:
+        ways = {"down": link["down"]} if link["down"] == link["up"] else {"down": link["down"], "up": link["up"]}
+        for way, texts in ways.items():
+            name = link["name"] if len(ways) == 1 else f"{link['name']}, {way}"
+            few = len(texts) <= 2
+            rows.append((name, " · ".join(texts) if few else f"{len(texts)} settings", () if few else texts))
+    return rows
 
 
 def _joined(levels: Sequence[str]) -> str:
@@ -51,9 +56,9 @@ def _joined(levels: Sequence[str]) -> str:
     return " · ".join(levels)
 
 
-def drawing(scenario: Mapping[str, Any], factors: Factors, presets: Presets | None = None) -> str:
+def drawing(scenario: Mapping[str, Any], factors: Factors) -> str:
     """An SVG element for a dumbbell, a point-to-point path or measured ones; nothing for other topologies."""
-    topology = _with_presets(scenario.get("topology", {}), presets or {})
+    topology = scenario.get("topology", {})
     kind = topology.get("kind")
     if topology.get("from") == "paths":
         return _measured(topology, factors)
@@ -71,18 +76,6 @@ def level_range(value: Any, factors: Factors) -> str:
     if match is None or match[1] not in factors:
         return quantities.text(str(value)) if isinstance(value, str | int | float) else "see the study file"
     return said(factors[match[1]], match[1])[0]
-
-
-def _with_presets(part: Any, presets: Presets) -> Any:
-    """A part of a scenario in which the settings of a preset stand below those that the file gives."""
-    if not isinstance(part, Mapping):
-        return part
-    inside = {name: _with_presets(value, presets) for name, value in part.items()}
-    given = inside.get("preset")
-    settings = presets.get(given, {}) if isinstance(given, str) else {}
-    whole = {field: value for field, value in settings.items() if "." not in field}
-    down = {field.removeprefix("down."): value for field, value in settings.items() if field.startswith("down.")}
-    return {**whole, **down, **inside}
 
 
 def _dumbbell(pairs: int, topology: Mapping[str, Any], factors: Factors) -> str:
@@ -142,6 +135,10 @@ def _link_lines(link: Mapping[str, Any], factors: Factors) -> list[str]:
     down = {**link, **link.get("down", {})}
     words = {"rate": "", "delay": "delay ", "loss": "loss ", "queue": "queue ", "mtu": "MTU "}
     said = {name: f"{word}{level_range(down[name], factors)}" for name, word in words.items() if name in down}
+    if "preset" in link:
+        said["rate"] = ", ".join(
+            [f"preset {level_range(link['preset'], factors)}", *([said["rate"]] if "rate" in said else [])]
+        )
     lines = [(said.get("rate"),), (said.get("delay"), said.get("loss")), (said.get("queue"), said.get("mtu"))]
     return [", ".join(part for part in line if part) for line in lines if any(line)]
 

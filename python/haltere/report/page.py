@@ -75,6 +75,8 @@ class Design:
     runs: int
     failed: int
     drawing: str
+    links: Sequence[tuple[str, str, Sequence[str]]]
+    """The words for each link, its values, and all of them if they are too many to be named there."""
     constant: Sequence[tuple[str, str]]
     varied: Sequence[tuple[str, str]]
 
@@ -121,7 +123,6 @@ def render(
         fidelities=manifest.get("fidelities", ["model"]),
         kernels=manifest.get("kernels", {}),
         paths=manifest.get("paths", {}),
-        presets=[(name, *design.settings_said(settings)) for name, settings in manifest.get("presets", {}).items()],
         answer=findings.answer,
         judged=findings.judged,
         when=_when(results),
@@ -216,7 +217,7 @@ def _designs(results: Results, factors: Mapping[str, design.Factors], words: Fig
     for name, one in results.manifest["experiments"].items():
         runs = results.runs.filter(pl.col("experiment") == name)
         rows = [(words.factor(factor), *design.said(levels, factor)) for factor, levels in factors[name].items()]
-        drawing = design.drawing(scenarios.get(name, {}), factors[name], results.manifest.get("presets"))
+        drawing = design.drawing(scenarios.get(name, {}), factors[name])
         failed = runs.filter(pl.col("status") != "ok").height
         title = one.get("title") or name
         designs.append(
@@ -229,6 +230,7 @@ def _designs(results: Results, factors: Mapping[str, design.Factors], words: Fig
                 runs.height,
                 failed,
                 drawing,
+                design.links_said(one.get("links", [])),
                 *design.fields(scenarios.get(name, {})),
             )
         )

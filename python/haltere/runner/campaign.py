@@ -222,7 +222,6 @@ class Campaign:
             },
             "fidelities": list(self.study.fidelities),
             "paths": {key: summary.described() for key, summary in self.summaries().items()},
-            "presets": self.presets(),
             "kernels": {name: about for name in self.study.fidelities if (about := fidelity.about(name))},
             "replications": self.replications,
             "seed": self.study.header.seed,
@@ -237,13 +236,6 @@ class Campaign:
         """Return the measured paths that the campaign's scenarios draw from, as the study names them."""
         measured = [run.treatment.measured for run in self.plan if run.replication == 0]
         return {str(one.scenario["topology"]["paths"]): one.summary for one in measured if one is not None}
-
-    def presets(self) -> dict[str, dict[str, str]]:
-        """Return the settings of each preset that a scenario of the campaign names, by field."""
-        scenarios = [run.treatment.scenario for run in self.plan if run.replication == 0]
-        used = {name for scenario in scenarios for name in _values_of(scenario, "preset")}
-        known = {word: one["settings"] for one in core.presets() for word in (one["name"], *one["also"])}
-        return {name: {each["field"]: each["value"] for each in known.get(name, ())} for name in sorted(used)}
 
     def _factors(self, experiment: str) -> dict[str, list[str]]:
         """Return the factors that distinguish rows: with several fidelities, the fidelity is one of them."""
@@ -292,18 +284,6 @@ def _outcomes(executors: Executors, todo: list[Run], stop: threading.Event) -> I
     for name, executor in executors.items():
         runs = (run for run in todo if run.fidelity == name)
         yield from executor.execute((Task(run.id, run.scenario, run.seed, run.replication) for run in runs), stop)
-
-
-def _values_of(part: Any, name: str) -> Iterator[str]:
-    """Every text that a part of a scenario has in a field of this name."""
-    if isinstance(part, Mapping):
-        for key, inside in part.items():
-            if key == name and isinstance(inside, str):
-                yield inside
-            yield from _values_of(inside, name)
-    elif isinstance(part, list):
-        for inside in part:
-            yield from _values_of(inside, name)
 
 
 def _now() -> str:
