@@ -507,9 +507,6 @@ def test_a_queue_replaces_that_of_a_preset(haltere: Haltere) -> None:
     short = waits("--preset", "dsl", "--queue", "fq_codel")
     assert short == waits("--path", "preset=dsl,queue=fq_codel")
     assert max(short) < min(waits("--preset", "dsl"))
-    refused = haltere("compare", "tcp/cubic", "--path", "preset=dsl,rate=5Mbit/s").stderr
-    assert refused.startswith("error: --path: rate: is given besides a preset")
-    assert "haltere presets NAME --toml > my.toml" in refused
 
 
 @pytest.mark.parametrize(
@@ -623,3 +620,17 @@ def test_a_figure_of_another_format_is_refused_before_anything_runs(haltere: Hal
     done = haltere("compare", "tcp/cubic", "--size", "1TB", "--out", "found.jpg")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: --out: is no file of a figure")
+
+
+def test_a_narrow_terminal_cuts_neither_words_nor_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 40 columns names of studies were cut in two, and values below a long title were wrapped within words."""
+    monkeypatch.setattr(shown.show.sys.stdout, "isatty", lambda: True, raising=False)
+    names = shown.show.table("study", "title", rows=[("internet-paths-quic", "QUIC against TCP over delays")], left=2)
+    values = shown.show.table("study", "effect on completion time, factor", rows=[("a", "1.0\n[0.9, 1.1]")])
+    Console(width=40, color_system=None).print(names, values)
+    text = capsys.readouterr().out
+    for whole in ("internet-paths-quic ", "delays", "effect on completion time, factor\n", "1.0 [0.9, 1.1]"):
+        assert whole in text
+    assert max(map(len, text.splitlines())) <= 40

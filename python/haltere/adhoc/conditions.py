@@ -367,11 +367,11 @@ class Conditions(PathConditions):
         return [way for way in self.ways for _ in range(self.flows)]
 
     def _topology(self) -> dict[str, Any]:
-        preset, queue = self.each_path[0].preset, self.each_path[0].queue
+        preset = self.each_path[0].preset
         if len(self.each_path) == 1 and preset is not None:
             of, table = preset_table(preset)
             if of == "cell":
-                return {"kind": "cell", "cell": table if queue is None else table | {"queue": queue}}
+                return {"kind": "cell", "cell": table}
         if not self.paths:
             return {"kind": "point-to-point", "link": self.link()}
         links = []

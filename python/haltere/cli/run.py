@@ -53,7 +53,10 @@ def run(
         return
     ran = len(campaign.unfinished())
     if campaign.parts.ignored:
-        show.say(f"{campaign.parts.ignored} part files of another build of haltere are left aside", style="yellow")
+        show.say(
+            f"left aside, as another build of haltere wrote them: {counted(campaign.parts.ignored, 'part file')}",
+            style="yellow",
+        )
     try:
         with engine(dask, slurm) as cluster, show.progress(escape(study.name)) as advance:
             results = campaign.run(workers=workers, engine=cluster, on_progress=advance)

@@ -12,6 +12,7 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -103,7 +104,10 @@ class _Fitting(Table):
     """A table that never cuts a number: where columns of numbers do not fit, each row is a block with a line a cell."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if self._least() <= options.max_width:
+        least = self._least()
+        if sum(least) + 3 * len(least) + 1 <= options.max_width:
+            for column in self.columns:  # Rich takes room from all columns alike, also within words
+                column.no_wrap = column.no_wrap or not any(" " in _marked(cell).plain for cell in column.cells)
             yield from super().__rich_console__(console, options)
             return
         if self.title:
@@ -118,13 +122,16 @@ class _Fitting(Table):
                 text = " ".join(cell.plain.split())
                 if place == 0:
                     yield Text(text or title, style=style or "bold")
-                elif text:
+                elif text and width + 4 + cell_len(text) <= options.max_width:
                     yield Text(f"  {set_cell_size(title, width)}  {text}")
+                elif text:
+                    yield Text(f"  {title}")
+                    yield Padding(Text(text), (0, 0, 0, 4))
         if self.caption:
             yield _marked(self.caption, "table.caption")
 
-    def _least(self) -> int:
-        """Return the width that numbers, and the longest word of each other column, need."""
+    def _least(self) -> list[int]:
+        """Return the width that the numbers of each column, or its longest word, need."""
         widths = []
         for column in self.columns:
             texts = [_marked(cell).plain for cell in (column.header, *column.cells)]
@@ -132,7 +139,7 @@ class _Fitting(Table):
                 part for text in texts for part in (text.splitlines() if column.justify == "right" else text.split())
             ]
             widths.append(max([column.min_width or 0, *map(cell_len, parts)]))
-        return sum(widths) + 3 * len(widths) + 1
+        return widths
 
 
 def _marked(cell: object, style: str = "") -> Text:

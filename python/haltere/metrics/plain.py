@@ -6,6 +6,9 @@ import math
 
 from haltere.stats import Interval
 
+_NOTHING = 1e-6
+"""An end that is nearer to 0 than this share of the value is written as 0."""
+
 
 def number(value: float, digits: int = 4) -> str:
     """Return a number with some significant digits, without exponent; a whole number stays one.
@@ -25,4 +28,6 @@ def interval(estimate: Interval, scale: float = 1.0, digits: int = 4, between: s
     value = number(estimate.value * scale, digits)
     if estimate.low is None or estimate.high is None or estimate.exact:
         return value
-    return f"{value}{between}[{number(estimate.low * scale, digits)}, {number(estimate.high * scale, digits)}]"
+    ends = (0.0 if abs(end) < _NOTHING * abs(estimate.value) else end for end in (estimate.low, estimate.high))
+    low, high = (number(end * scale, digits) for end in ends)
+    return f"{value}{between}[{low}, {high}]"
