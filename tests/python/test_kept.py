@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,10 +169,22 @@ def slower(scenario: core.Scenario | str, *rest: object) -> str:
 
     def slowed(part: object) -> object:
         if isinstance(part, dict):
+            part = {**_of_preset(part.get("preset")), **part}
             return {name: _less(one) if name == "rate" else slowed(one) for name, one in part.items()}
         return [slowed(one) for one in part] if isinstance(part, list) else part
 
     return real_run(core.Scenario(json.dumps(slowed(data))), *rest)
+
+
+def _of_preset(name: object) -> dict[str, object]:
+    """The rates of a link's preset, as conditions that a link may state beside it."""
+    found: dict[str, Any] = {}
+    for one in core.presets():
+        for setting in one["settings"] if one["name"] == name else ():
+            *way, field = setting["field"].split(".")
+            if field == "rate":
+                (found.setdefault(way[0], {}) if way else found)[field] = setting["value"]
+    return found
 
 
 def _less(rate: object) -> object:
@@ -209,6 +222,13 @@ def test_each_shipped_study_is_named_if_the_model_is_one_per_cent_off(
     monkeypatch.setattr(executor.core, "run", slower)
     why = kept.mark_stale(copy)
     assert {name: why.get(name) for name in of_today} == dict.fromkeys(of_today, "the model has changed")
+
+
+def test_a_canary_needs_no_kernel(results: Path, study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = kept.keep(results, study).kept
+    campaign.write(study, campaign.MAIN, made.model_copy(update={"fidelities": ("model", "linux")}))
+    monkeypatch.setenv("HALTERE_KERNEL", "none-such")
+    assert kept.mark_stale(study) == {}
 
 
 def test_a_study_with_other_levels_or_rules_is_stale_but_not_one_with_other_comments(

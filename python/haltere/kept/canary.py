@@ -33,9 +33,9 @@ def choose(kept: Kept, folder: Path, experiments: Sequence[str]) -> tuple[Canary
 
     Fidelities that are not simulated have none: their runs are not exact. Measured paths have none either.
     """
-    if not kept.fidelities:
+    if not _simulated(kept):
         return ()
-    study = Study.load(folder, variant=kept.variant, fidelity=list(kept.fidelities))
+    study = _study(kept, folder)
     found: list[tuple[float, Canary]] = []
     for run in islice(_spread(study, experiments, kept.replications), TRIED):
         began = time.process_time()
@@ -56,13 +56,22 @@ def choose(kept: Kept, folder: Path, experiments: Sequence[str]) -> tuple[Canary
     return tuple(quick or [one for _, one in sorted(found, key=lambda each: each[0])[:1]])
 
 
+def _simulated(kept: Kept) -> list[str]:
+    return [name for name in kept.fidelities if fidelity.of(name).simulated]
+
+
+def _study(kept: Kept, folder: Path) -> Study:
+    """The study at its simulated fidelities alone: the others would ask for a kernel or a device that is not needed."""
+    return Study.load(folder, variant=kept.variant, fidelity=_simulated(kept))
+
+
 def _spread(study: Study, experiments: Sequence[str], replications: int) -> Iterator[Run]:
     """Yield runs of all experiments in turn: of each the first treatment, then the middle one, and so on."""
-    simulated = [name for name in study.fidelities if fidelity.of(name).simulated]
+    simulated = list(study.fidelities)
     lists = [[one for one in study.treatments if one.experiment == name] for name in experiments]
     for at in range(TRIED):
         for treatments in lists:
-            if not simulated or at >= len(treatments):
+            if at >= len(treatments):
                 continue
             treatment = treatments[int(_halves(at) * len(treatments))]
             yield Run(treatment, study.header.seed, at % replications, simulated[at % len(simulated)])
@@ -111,7 +120,7 @@ def why_stale(kept: Kept, folder: Path) -> str:
         return "the study has changed"
     if not kept.canary:
         return ""
-    study = Study.load(folder, variant=kept.variant, fidelity=list(kept.fidelities))
+    study = _study(kept, folder)
     by_place = {(one.experiment, one.index): one for one in study.treatments}
     for one in kept.canary:
         treatment = by_place.get((one.experiment, one.treatment))
