@@ -187,3 +187,48 @@ def test_an_index_lists_several_results(results: Path, haltere: Haltere, tmp_pat
     refused = haltere("explore", "nothing-here")
     assert refused.returncode == 2
     assert "no results here" in refused.stderr
+
+
+WORDS = """
+[factors]
+rate = "bottleneck rate"
+
+[[lines]]
+name = "overhead"
+experiment = "base"
+metric = "overhead"
+x = "rate"
+"""
+
+
+def test_words_and_metrics_of_the_figures_come_first_and_columns_last(results: Path) -> None:
+    words = results.parent / "figures.toml"
+    words.write_text(WORDS)
+    try:
+        data = data_of(explorer.page(load(results)))
+    finally:
+        words.unlink()
+    assert data["factors"]["rate"]["label"] == "bottleneck rate"
+    groups = [one["group"] for one in data["metrics"]]
+    assert list(dict.fromkeys(groups)) == ["In the study's figures", "Metrics", "Columns as recorded"]
+    assert {one["name"].partition(" of ")[0] for one in data["metrics"] if one["group"] == groups[0]} == {"overhead"}
+
+
+def test_the_first_view_averages_nothing_unasked_and_says_what_it_fixes(page: Path) -> None:
+    first = dom(page, {})
+    (said,) = re.findall(r'id="pooled"[^>]*>([^<]*)<', first)
+    assert said.startswith("Only ") and "Averaged" not in said
+    (said,) = re.findall(
+        r'id="pooled"[^>]*>([^<]*)<', dom(page, {"experiment": "base", "metric": "goodput", "x": "rate"})
+    )
+    assert said.startswith("Averaged over all levels of ")
+
+
+def test_the_page_leads_back_to_a_report_that_is_there(results: Path) -> None:
+    report = results / "report.html"
+    assert data_of(explorer.page(load(results)))["report"] == ""
+    report.write_text("<p>report")
+    try:
+        assert data_of(explorer.page(load(results)))["report"] == "report.html"
+    finally:
+        report.unlink()

@@ -19,7 +19,8 @@ from typing import Any
 from haltere.documents import shown
 from haltere.errors import InputError, Place
 from haltere.explorer.columns import gather
-from haltere.figures import pages
+from haltere.figures import kinds, pages
+from haltere.figures.spec import FigureList
 from haltere.files import write_whole
 from haltere.results import Results, load, read_manifest
 
@@ -27,6 +28,7 @@ __all__ = ["PAGE", "index", "write"]
 
 PAGE = "explore.html"
 """The page's name in the folder of the results."""
+REPORT = "report.html"
 LIBRARY = "charts.js"
 """The charting library, which `tools/charts.py` writes when the package is built."""
 
@@ -51,7 +53,8 @@ def page(results: Results) -> str:
         "title": title,
         "question": study.get("question") or "",
         "trace": f"haltere trace {shown(results.path)} --run ",
-        **gather(results),
+        "report": REPORT if (results.path / REPORT).exists() else "",
+        **gather(results, _words(results)),
     }
     packed = gzip.compress(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode(), mtime=0)
     return (
@@ -62,6 +65,14 @@ def page(results: Results) -> str:
         .replace("{{library}}", _library())
         .replace("{{script}}", _asset("page.js"))
     )
+
+
+def _words(results: Results) -> FigureList:
+    """The words of the study's `figures.toml`; none if the study is not there any more, or its file is refused."""
+    try:
+        return kinds.read(Path(str(results.manifest.get("study_file", ""))).parent / "figures.toml")
+    except (InputError, OSError):
+        return FigureList()
 
 
 def index(folders: Sequence[Path], out: Path) -> Path:
@@ -94,7 +105,7 @@ def results_below(folder: Path) -> list[Path]:
 def _row(manifest: dict[str, Any], folder: Path, base: Path) -> dict[str, Any]:
     links = [
         (_relative(folder / name, base), words)
-        for name, words in ((PAGE, "explore"), ("report.html", "report"))
+        for name, words in ((PAGE, "explore"), (REPORT, "report"))
         if (folder / name).exists()
     ]
     return {**{name: manifest[name] for name in ("study", "counts", "finished")}, "links": links}

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from scipy import special
 
+from haltere.figures.spec import FigureList
 from haltere.metrics import METRICS, quantities
 from haltere.metrics.contenders import keys, look
 from haltere.metrics.tables import Tables
@@ -15,21 +16,31 @@ from haltere.results import Results, columns
 from haltere.results.numbers import columns as numbers_of
 from haltere.results.tables import KEY
 
+OF_STUDY, METRIC, RAW = "In the study's figures", "Metrics", "Columns as recorded"
+"""The groups of what may be shown, in their order."""
 _DIGITS = 6
 """Significant digits of a number on the page."""
 
 
-def gather(results: Results) -> dict[str, Any]:
+def gather(results: Results, words: FigureList | None = None) -> dict[str, Any]:
     """Return experiments, factors, metrics and the columns of all runs.
 
-    Metrics come first; after them every other numeric column of the tables, where flows and probes of a run are
-    averaged. Columns without any number are left out.
+    Metrics come first, and of them those that the study's figures show; after them every other numeric column of the
+    tables, where flows and probes of a run are averaged. Columns without any number are left out. `words` are those of
+    the study's `figures.toml`.
     """
     described: Mapping[str, Any] = results.manifest.get("experiments", {})
     levels = {name: dict(one.get("factors", {})) for name, one in described.items()}
     runs = results.runs
-    factors = _factors(levels)
+    words = words or FigureList()
+    factors = _factors(levels, words)
     metrics, numbers = _metrics(results, levels)
+    figures = [one for every in words.lists().values() for one in every]
+    declared = {name for one in figures for field in one.metrics for name in [getattr(one, field)]}
+    for one in metrics:
+        if one["group"] == METRIC and one["name"].partition(" of ")[0] in declared:
+            one["group"] = OF_STUDY
+    metrics.sort(key=lambda one: (OF_STUDY, METRIC, RAW).index(one["group"]))
     codes = {name: {level: code for code, level in enumerate(one["levels"])} for name, one in factors.items()}
     names = list(levels)
     return {
@@ -60,7 +71,7 @@ def gather(results: Results) -> dict[str, Any]:
     }
 
 
-def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dict[str, Any]]:
+def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]], words: FigureList) -> dict[str, dict[str, Any]]:
     together: dict[str, list[str]] = {}
     for experiment in levels.values():
         for name, own in experiment.items():
@@ -71,7 +82,7 @@ def _factors(levels: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, dic
         looks = [look(key) for key in keys(ordered).values()]
         values = [quantities.value(level) for level in ordered]
         found[name] = {
-            "label": name.replace("_", " "),
+            "label": words.factor(name),
             "levels": ordered,
             "text": [quantities.text(level, name) for level in ordered],
             "values": values if all(value is not None for value in values) else None,
@@ -99,7 +110,9 @@ def _metrics(
         column = keys.join(frame, on="run_id", how="left", maintain_order="left")["value"]
         if column.null_count() < column.len():
             name = metric.name if metric.flow is None else f"{metric.name} of {metric.flow}"
-            described.append({"name": name, "label": metric.label, "unit": metric.unit, "says": metric.definition})
+            described.append(
+                {"name": name, "label": metric.label, "unit": metric.unit, "says": metric.definition, "group": METRIC}
+            )
             numbers[name] = _rounded(column)
     sources = {"": ("run", results.runs), "flow: ": ("flow", results.flows), "probe: ": ("probe", results.latency)}
     skipped = {*KEY, "flow", "pair", "probe", *(name for one in levels.values() for name in one)}
@@ -112,7 +125,9 @@ def _metrics(
         for name in names:
             if joined[name].null_count() < joined.height:
                 unit, says = (about[name].unit, about[name].meaning) if name in about else ("", "")
-                described.append({"name": prefix + name, "label": prefix + name, "unit": unit, "says": says})
+                described.append(
+                    {"name": prefix + name, "label": prefix + name, "unit": unit, "says": says, "group": RAW}
+                )
                 numbers[prefix + name] = _rounded(joined[name])
     return described, numbers
 

@@ -20,9 +20,25 @@ let marks = []; // what is drawn, each with the runs behind it
 
 at("title").textContent = data.title;
 at("question").textContent = data.question;
+if (data.report) {
+  const back = document.createElement("a");
+  back.href = data.report;
+  back.textContent = "Back to the report";
+  at("back").append(back);
+  at("back").hidden = false;
+}
 
+/** Options with a third entry stand below it, in a group. */
 function fill(select, options, wanted) {
-  select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  const named = [...new Set(options.map((one) => one[2] || ""))];
+  const made = (group) => options.filter((one) => (one[2] || "") === group).map(([value, text]) => new Option(text, value));
+  select.replaceChildren(...named.flatMap((group) => {
+    if (!group) return made(group);
+    const part = document.createElement("optgroup");
+    part.label = group;
+    part.append(...made(group));
+    return [part];
+  }));
   if (wanted !== undefined && options.some(([value]) => value === wanted)) select.value = wanted;
 }
 
@@ -36,9 +52,9 @@ function choices() {
   const wanted = Object.fromEntries(["metric", "x", "colour", "panels"].map((id) => [id, at(id).options.length ? at(id).value : undefined]));
   const mine = runs.id.map((_, run) => run).filter(inExperiment);
   const there = data.metrics.filter((one) => mine.some((run) => runs.numbers[one.name][run] !== null));
-  fill(at("metric"), there.map((one) => [one.name, one.unit ? `${one.label} (${one.unit})` : one.label]), wanted.metric);
+  fill(at("metric"), there.map((one) => [one.name, one.unit ? `${one.label} (${one.unit})` : one.label, one.group]), wanted.metric);
   const own = varied().map((name) => [name, data.factors[name].label]);
-  const others = there.map((one) => [`=${one.name}`, one.label]);
+  const others = there.map((one) => [`=${one.name}`, one.label, one.group]);
   fill(at("x"), [...own, [REPLICATION, REPLICATION], ...others], wanted.x || (own[1] || own[0] || [])[0]);
   fill(at("colour"), [["", "none"], ...own], wanted.colour ?? (own[0] || [""])[0]);
   fill(at("panels"), [["", "none"], ...own], wanted.panels);
@@ -77,6 +93,21 @@ function shown(metric) {
     found.push(run);
   });
   return found;
+}
+
+/** Factors that the chart does not tell apart, of which several levels are left. */
+function pooled(keys, list) {
+  return varied().filter((name) => !Object.values(keys).includes(name) && new Set(list.map((run) => code(name, run))).size > 1);
+}
+
+/** At first one level of each factor that nothing shows is left, so that nothing is averaged unasked. */
+function pickOne() {
+  const used = ["x", "colour", "panels"].map((id) => at(id).value);
+  const list = shown(at("metric").value);
+  for (const name of varied().filter((one) => !used.includes(one))) {
+    const there = data.factors[name].levels.map((_, code) => code).filter((one) => list.some((run) => runs.factors[name][run] === one));
+    hidden[name] = new Set(data.factors[name].levels.map((_, code) => code).filter((one) => one !== there[0]));
+  }
 }
 
 function groups(list, keys) {
@@ -187,7 +218,8 @@ function chart(metric, keys, how) {
   const beside = apart(values, keys);
   const layers = {
     mean: [
-      { mark: { type: "line", strokeWidth: 1.5, opacity: 0.75, ...beside }, encoding },
+      // No line joins names, as nothing lies between.
+      ...(keys.x === REPLICATION || (!free && data.factors[keys.x].values) ? [{ mark: { type: "line", strokeWidth: 1.5, opacity: 0.75, ...beside }, encoding }] : []),
       { mark: { type: "rule", strokeWidth: 1.4, ...beside }, encoding: { ...encoding, y: { ...encoding.y, field: "low" }, y2: { field: "high" } } },
       { mark: { type: "point", filled: true, size: 55, opacity: 1, ...beside }, encoding: { ...encoding, ...tooltip } },
     ],
@@ -231,7 +263,14 @@ async function draw() {
   at("scaled").disabled = how === "cdf" || keys.x.startsWith("=");
   const spec = chart(metric, keys, how);
   at("says").textContent = metrics[metric].says;
-  const kept = shown(metric).length;
+  const left = shown(metric);
+  const kept = left.length;
+  const unshown = varied().filter((name) => !Object.values(keys).includes(name));
+  const over = pooled(keys, left);
+  const fixed = unshown.filter((name) => !over.includes(name) && left.length).map((name) => `${data.factors[name].label} ${text(name, left[0])}`);
+  const pools = how === "mean" ? "Averaged over all levels of" : "All levels together of";
+  at("pooled").textContent = [fixed.length ? `Only ${fixed.join(", ")}.` : "", over.length ? `${pools} ${over.map((name) => data.factors[name].label).join(", ")}.` : "",
+    unshown.length ? "Filter chooses levels." : ""].filter(Boolean).join(" ");
   const all = runs.id.filter((_, run) => inExperiment(run)).length;
   at("filtered").textContent = `${kept} of ${all} runs`;
   const failed = Object.keys(runs.errors).map(Number).filter(inExperiment);
@@ -324,12 +363,16 @@ function recall() {
     if ([...at(id).options].some((option) => option.value === view[id])) at(id).value = view[id];
   }
   for (const id of ["logy", "scaled"]) at(id).checked = Boolean(view[id]);
+  return Object.keys(view).length > 0;
 }
 
 fill(at("experiment"), data.experiments.map((one, number) => [String(number), one.title]));
 at("experiment").parentElement.hidden = data.experiments.length < 2;
-recall();
-at("experiment").addEventListener("change", () => { choices(); draw(); });
+if (!recall()) { pickOne(); choices(); }
+at("experiment").addEventListener("change", () => {
+  for (const name of Object.keys(hidden)) delete hidden[name];
+  choices(); pickOne(); choices(); draw();
+});
 for (const id of ["metric", "x", "colour", "panels", "mark", "logy", "scaled"]) at(id).addEventListener("change", draw);
 at("controls").addEventListener("submit", (event) => event.preventDefault());
 dark.addEventListener("change", draw);
