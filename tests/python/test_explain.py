@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from haltere import core
 from haltere.adhoc.conditions import Comparison
 from haltere.errors import HaltereError, InputError
 from haltere.executor import Outcome, ThreadExecutor
-from haltere.explanation import Explanation, Space, explained
+from haltere.explanation import Effect, Explanation, Space, explained
 from haltere.explanation.game import coalitions
 from haltere.explanation.maps import Map, explain_study
+from haltere.explanation.page import html, waterfall
+from haltere.stats import Interval
 
 
 @pytest.fixture(scope="module")
@@ -309,3 +312,15 @@ def test_quinns_cubic_is_ours_with_its_rule_where_reno_would_have_the_larger_win
     assert other.ranked[0][0].name == "reno-friendly"
     assert effect(other, "reno-friendly") > 0.2
     assert other.ranked[0][1].real
+
+
+def test_a_difference_that_is_not_shown_is_not_called_one(planted: Explanation) -> None:
+    unclear = Effect((-0.2, 0.0, 0.23), Interval(0.01, -0.2, 0.22, 3, 0.95, "t"), 0.9)
+    found = replace(planted, whole=unclear)
+    assert "are not shown to differ in completion time (×1.010 [" in found.answer and " has " not in found.answer
+    shown = html(found, waterfall(found))
+    assert "<h1>" in shown and "differs from" not in shown
+    # A column of dashes would stand for the shares of a difference that is not there.
+    assert ">share<" not in shown and ">–<" not in shown
+    assert ">share<" in html(planted, waterfall(planted))
+    assert 'data-label="factor"' in shown

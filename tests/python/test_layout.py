@@ -108,7 +108,7 @@ def test_the_page_fits_the_window(report: Path, width: int) -> None:
     # Small maps are not stretched to giants.
     assert len(seen["maps"]) == 12 and max(seen["maps"]) <= 1.5
     assert seen["aids"] > 3
-    assert seen["answers"] == ["Contradicted today; confirmed with quic+as=google-quic-2017."]
+    assert seen["answers"] == ["Contradicted today. Confirmed with quic+as=google-quic-2017."]
     assert seen["evidence"] == seen["rules"] == 0
 
 
@@ -145,7 +145,7 @@ def test_claims_and_figures_are_printed_whole(report: Path) -> None:
         assert seen[fault] == [], fault
     assert seen["clipped"] == []
     assert seen["rules"] >= 5
-    assert seen["answers"] == ["Contradicted today; confirmed with quic+as=google-quic-2017."]
+    assert seen["answers"] == ["Contradicted today. Confirmed with quic+as=google-quic-2017."]
     # What is folded and would print as a heading without its text, and what only a screen can use.
     assert seen["evidence"] == seen["numbers"] == seen["aids"] == 0
 

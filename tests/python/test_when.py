@@ -110,20 +110,20 @@ def test_a_claim_that_turns_with_one_switch_is_told_so(planted: tuple[Study, Pat
 def test_a_claim_that_turns_with_a_pair_only_is_told_so(planted: tuple[Study, Path, Search]) -> None:
     found = planted[2].claims[1]
     assert [set(one.changes) for one in found.turned] == [{"tcp+initial-window=40", "tcp+tfo"}]
-    assert found.answer() == "contradicted today; confirmed with tcp+initial-window=40 and tcp+tfo"
+    assert found.answer() == "contradicted today. Confirmed with tcp+initial-window=40 and tcp+tfo"
 
 
 def test_where_nothing_turns_a_claim_it_is_said_what_was_searched(planted: tuple[Study, Path, Search]) -> None:
     found = planted[2].claims[2]
     assert found.turned == []
-    assert found.answer() == "contradicted today; nothing that was searched turns it"
+    assert found.answer() == "contradicted today. Nothing that was searched turns it"
     assert found.searched() == "5 of 5 single changes and 1 of 1 pairs"
     # There are no losses that could be taken away.
     assert [one.changes for one in found.tried if one.refused] == [["no losses"]]
 
 
 def test_a_claim_that_holds_may_fail_with_a_change(planted: tuple[Study, Path, Search]) -> None:
-    assert planted[2].claims[3].answer() == "confirmed today; nothing that was searched turns it"
+    assert planted[2].claims[3].answer() == "confirmed today. Nothing that was searched turns it"
 
 
 def test_what_was_tried_is_not_tried_again(
@@ -164,7 +164,7 @@ def test_the_command_answers_in_words_and_as_json(
     study, folder, _ = planted
     where = [str(study.directory), "--results", str(folder), "--minutes", "5"]
     said = haltere("when", *where, "--claim", "2")
-    assert "confirmed with tcp+initial-window=40 and tcp+tfo." in said.stdout
+    assert "Confirmed with tcp+initial-window=40 and tcp+tfo." in said.stdout
     assert "CUBIC carries 1.8" not in said.stdout
     data = json.loads(haltere("when", *where, "--json").stdout)
     assert data["claims"][1]["turned"] == [["tcp+initial-window=40", "tcp+tfo"]]
@@ -187,7 +187,7 @@ def test_the_report_has_the_answer_beside_the_claim(
     haltere("report", str(folder), "--study", str(study.directory))
     page = (folder / "report.html").read_text()
     both = "<code>tcp+initial-window=40</code> and <code>tcp+tfo</code>"
-    assert f'<details class="when"><summary>Contradicted today; confirmed with {both}.</summary>' in page
+    assert f'<details class="when"><summary>Contradicted today. Confirmed with {both}.</summary>' in page
     assert f'<p class="source">With {both}, on fresh seeds: ' in page
     assert "5 of 5 single changes and 1 of 1 pairs" in page
     assert page.count('<details class="when">') == 4
@@ -204,9 +204,9 @@ def test_switches_are_set_as_code_and_other_changes_as_words() -> None:
     ]
     shown = otherwise(Found(1, "one", "One.", "contradicted", singles=5, tried=tried))
     assert str(shown.answer) == (
-        "Contradicted today; turned in the search with no losses and <code>tcp+as=linux-2010</code>, or "
+        "Contradicted today. Turned in the search with no losses and <code>tcp+as=linux-2010</code> (or "
         "<code>tcp+as</code>, or <code>tcp+time-threshold=2.25</code>, or <code>tcp+time-threshold=2</code>, or "
-        "<code>&lt;b&gt;</code>, not judged on fresh seeds."
+        "<code>&lt;b&gt;</code>). Not judged on fresh seeds."
     )
 
 

@@ -123,20 +123,22 @@ def _table(found: Explanation) -> Table:
     ratio = found.measure.ratio
     title = f"effect on {found.measure.spoken}"
     unit = "factor" if ratio else found.measure.unit
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    # Without a difference that is shown nothing is a share of it.
+    shares = bool(found.whole.real)
     for part, effect in found.ranked:
         share = found.share(effect)
-        said = "–" if share is None else f"{round(100 * share)}"
         cell = _cell(found.shown(effect), sign=not ratio)
-        rows.append((part.name, part.before, part.after, cell, said, _p(effect), _verdict(effect)))
-    titles = ("part", "from", "to", f"{title}\n{unit}", "share\n%", "p\ncorrected", "")
+        said = () if share is None else (f"{round(100 * share)}",)
+        rows.append((part.name, part.before, part.after, cell, *said, _p(effect), _verdict(effect)))
+    heads = ("share\n%",) if shares else ()
+    titles = ("part", "from", "to", f"{title}\n{unit}", *heads, "p\ncorrected", "")
     caption = f"{found.a} → {found.b}; mean [95 % interval]"
     table = show.table(*titles, rows=rows, left=3, caption=caption, box=box.SIMPLE_HEAD)
     table.columns[-1].justify = "left"
     table.add_section()
-    whole = "100" if found.whole.real else "–"
     cell = _cell(found.shown(found.whole), sign=not ratio)
-    table.add_row("together", "", "", cell, whole, _p(found.whole), _verdict(found.whole))
+    table.add_row("together", "", "", cell, *(("100",) if shares else ()), _p(found.whole), _verdict(found.whole))
     return table
 
 

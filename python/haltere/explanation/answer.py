@@ -102,12 +102,13 @@ class Explanation:
         """The answer in one sentence, or two."""
         whole = self.shown(self.whole)
         of = self.measure.spoken
-        if self.measure.ratio:
+        if self.whole.real is False:
+            by = f"×{_number(whole)}" if self.measure.ratio else f"{_signed(whole)} {self.measure.unit}".rstrip()
+            head = f"{self.b} and {self.a} are not shown to differ in {of} ({by})"
+        elif self.measure.ratio:
             head = f"{self.b} has {_number(whole)} times the {of} of {self.a}"
         else:
             head = f"from {self.a} to {self.b} the {of} changes by {_signed(whole)} {self.measure.unit}".rstrip()
-        if self.whole.real is False:
-            head += ", which is not shown to be a difference"
         named = [(part, effect) for part, effect in self.ranked if effect.real]
         listed = [f"{part.name} ({self._by(effect)})" for part, effect in named[:SHOWN]]
         if not listed:
@@ -118,7 +119,8 @@ class Explanation:
         unclear = len(self.parts) - len(named) - idle
         rest = f"; {unclear} other part{'s are' if unclear > 1 else ' is'} not shown to matter" if unclear else ""
         rest += f"; {idle} part{'s change' if idle > 1 else ' changes'} nothing" if idle else ""
-        return f"{head}: {_joined(listed)}{rest}."
+        joint = ". These parts matter: " if self.whole.real is False else ": "
+        return f"{head}{joint}{_joined(listed)}{rest}."
 
     def _by(self, effect: Effect) -> str:
         found = self.shown(effect)

@@ -123,22 +123,28 @@ class Found:
         return " and ".join(parts) + where
 
     def answer(self) -> str:
-        """Return the answer in a sentence."""
+        """Return the answer in short sentences, the last without its full stop."""
         said = f"{self.today} today"
         if self.fresh is not None and self.fresh != self.today:
-            said += f" ({self.fresh} without changes on fresh seeds)"
+            said += f". {self.fresh.capitalize()} on fresh seeds without changes"
         if all(one.refused is not None for one in self.tried):
             done = self.singles and len(self.tried) == self.singles
-            return f"{said}; " + ("no change applies to it" if done else "not searched in the time given")
+            return f"{said}. " + ("No change applies to it" if done else "Not searched in the time given")
         if self.turned:
             by: dict[str, list[str]] = {}
             for one in self.turned:
                 by.setdefault(one.target, []).append(" and ".join(one.changes))
-            return f"{said}; " + "; ".join(f"{target} with {', or with '.join(sets)}" for target, sets in by.items())
+            return f"{said}. " + ". ".join(f"{target.capitalize()} with {_or(sets)}" for target, sets in by.items())
         if self.waiting:
-            names = ", or ".join(" and ".join(one.changes) for one in self.waiting[:SHOWN])
-            return f"{said}; turned in the search with {names}, not judged on fresh seeds"
-        return f"{said}; nothing that was searched turns it"
+            names = _or([" and ".join(one.changes) for one in self.waiting[:SHOWN]])
+            return f"{said}. Turned in the search with {names}. Not judged on fresh seeds"
+        return f"{said}. Nothing that was searched turns it"
+
+
+def _or(sets: list[str]) -> str:
+    """The first of some sets of changes, and in brackets those that do the same."""
+    first, *others = sets
+    return f"{first} (or {', or '.join(others)})" if others else first
 
 
 @dataclass(repr=False)
