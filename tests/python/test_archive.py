@@ -19,7 +19,7 @@ from haltere import Study, load
 from haltere.errors import InputError
 from haltere.export import archive
 from haltere.export import tables as export
-from haltere.stats import mean
+from haltere.stats import mean_of_amounts
 
 CLAIMS = "WHAT = 'nothing'\n"
 
@@ -57,7 +57,7 @@ def test_every_table_is_exported_as_csv_and_as_parquet(made: Path, haltere: Halt
     rows = results.flows.filter(pl.col("transport") == "quic", pl.col("rate") == "5Mbit/s", pl.col("loss") == "2%")[
         "completion_s"
     ]
-    expected = mean(rows.to_list())
+    expected = mean_of_amounts(rows.to_list())
     found = one.select("n", "mean", "low", "high").row(0)
     assert found == pytest.approx((expected.n, expected.value, expected.low, expected.high))
 
