@@ -147,7 +147,7 @@ def test_figures_toml_may_name_the_main_figure(tmp_path: Path, study: Path) -> N
 
 
 def test_the_map_marks_as_many_cells_as_the_headline_counts() -> None:
-    """They were 33 and 6: a cell had an interval of its own, the sentence intervals that hold together."""
+    """A cell had an interval of its own, the sentence intervals that hold together."""
     tables = synthetic.make(Truth(noise=0.2))
     words = kinds.read(STUDY / "figures.toml")
     figure = words.of(Overview)[0].figure(Data(tables, words))
