@@ -115,7 +115,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_a_name_that_the_study_lacks_is_an_error_before_the_report_is_written(
+def test_a_claim_that_names_what_the_study_lacks_is_broken_and_the_report_is_written(
     name: str, folder: Path, haltere: Haltere
 ) -> None:
     arguments, words = UNKNOWN[name]
@@ -125,9 +125,24 @@ def test_a_name_that_the_study_lacks_is_an_error_before_the_report_is_written(
         f"    compare(tables, 'base', 'completion_time', 'transport', {arguments})\n"
     )
     done = haltere("report", "results", "--study", "small")
-    assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, words in done.stderr) == (3, True), done.stderr
     assert "small/claims.py:7: bad: " in done.stderr
-    assert not (folder / "results/report.html").exists()
+    assert '<span class="badge broken">! broken</span>' in (folder / "results/report.html").read_text(encoding="utf-8")
+
+
+def test_a_starting_study_with_other_levels_has_its_report_before_its_claims_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, haltere: Haltere
+) -> None:
+    """Its answer and its claim named levels that are gone, and there was no report at all."""
+    monkeypatch.chdir(tmp_path)
+    assert haltere("new", "own").returncode == 0
+    file = tmp_path / "own/study.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace('"quic"', '"mptcp"'), encoding="utf-8")
+    assert haltere("run", "own", "--replications", "2").returncode == 0
+    done = haltere("report", "results/own")
+    assert done.returncode == 3
+    assert "has no level 'quic'" in done.stderr
+    assert (tmp_path / "results/own/report.html").exists()
 
 
 BARS = """

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere.adhoc import probes
+from haltere.adhoc.presets import FILE, known_preset, preset_table, refuse_beside_preset
 from haltere.errors import ArgumentError, InputError, Place, among, as_written, refuse_below
 from haltere.fidelity import Fidelity, summaries
 
 if TYPE_CHECKING:
     from haltere.scenario import Scenario
 
-FILE = ".toml"
-"""How the name of a preset's file ends."""
 LINK, RUNS = "The link", "How"
 """Headings under which the help of the commands lists options; the others stand under no heading."""
 SHARE_MEASURED_FROM = "10s"
@@ -495,24 +494,6 @@ def refuse_beside_paths(names: Collection[str]) -> None:
         )
 
 
-def refuse_beside_preset(preset: str, names: Collection[str]) -> None:
-    """Raise `InputError` if a field is given besides a preset whose values it cannot replace: a cell, or a file."""
-    beside = [name for name in names if name not in ("preset", "backup")]
-    if not beside:
-        return
-    if preset.endswith(FILE):
-        what, right = "a file with all values", "the file alone, with this value in it"
-    elif preset_table(preset)[0] == "cell":
-        what, right = "a cell, which has no such link", "the preset alone, or the cell's own fields in a scenario file"
-    else:
-        return
-    raise ArgumentError(
-        f"is given besides the preset {preset}, {what}",
-        field=", ".join(beside),
-        right=right,
-    )
-
-
 def _word(part: str, *, first: bool) -> tuple[str, str, str]:
     """Return key, equals sign and value of a part of `--path`; two of its keys may stand without one or the other."""
     key, equals, value = (word.strip() for word in part.partition("="))
@@ -521,46 +502,6 @@ def _word(part: str, *, first: bool) -> tuple[str, str, str]:
     if key and not equals and first:
         return "preset", "=", known_preset(key, "paths")
     return key, equals, value
-
-
-def known_preset(name: str, field: str = "preset") -> str:
-    """Return the name of a preset, or the file of one, as it was given; raise `InputError` if there is neither."""
-    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
-
-    names = [one for preset in core.presets() for one in (preset["name"], *preset["also"])]
-    if name in names or name.endswith(FILE):
-        return name
-    raise ArgumentError(
-        "is neither a preset nor KEY=VALUE" if field == "paths" else "there is no such preset",
-        field=field,
-        given=as_written(name),
-        right=f"a file that `haltere presets NAME --toml` wrote, or one of {among(name, names)}",
-    )
-
-
-def preset_table(name: str) -> tuple[str, dict[str, Any]]:
-    """Return whether a preset is a `link` or a `cell`, and its table in a scenario.
-
-    Raises:
-        InputError: if there is no such preset, or its file cannot be read.
-    """
-    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
-
-    if not name.endswith(FILE):
-        known_preset(name)
-        of = next(one["of"] for one in core.presets() if name in (one["name"], *one["also"]))
-        return of, {"preset": name}
-    from haltere.documents import Document  # noqa: PLC0415 (help loads nothing heavy)
-
-    document = Document.read(Path(name))
-    tables = [of for of in ("link", "cell") if isinstance(document.data.get(of), dict)]
-    if len(tables) != 1 or len(document.data) != 1:
-        raise InputError(
-            "holds not one table",
-            place=Place(document.name),
-            right="[link] or [cell], as `haltere presets NAME --toml`",
-        )
-    return tables[0], document.data[tables[0]]
 
 
 def _in_file(error: InputError, file: Path, field: str) -> InputError:

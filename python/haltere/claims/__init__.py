@@ -186,14 +186,13 @@ class Contents:
 def judge(one: Claim[Found], found: Found, path: Path) -> Verdict:
     """Judge a claim of a user's file: what goes wrong in its code is told with file and line, and stops nothing else.
 
-    Raises:
-        InputError: if it names an experiment, a factor or a level that the study does not have.
+    So is an experiment, a factor or a level that the study does not have, or has no more.
     """
     verdict: object
     try:
         verdict = one.verdict(found)
     except UnknownNameError as unknown:
-        raise InputError(str(unknown), place=Place(shown(path), _line_in(path, unknown)), field=one.name) from None
+        return Verdict(Outcome.BROKEN, reason=f"{_unknown(path, one.name, unknown)}.")
     except Exception as error:
         return Verdict(Outcome.BROKEN, reason=f"{broken(path, error, one.judge)}.")
     if not isinstance(verdict, Verdict):
@@ -205,15 +204,14 @@ def answered(one: Answer, found: Tables, path: Path) -> list[str]:
     """Return the sentences of a user's answer, or one that says what went wrong in its code.
 
     Raises:
-        BrokenCodeError: if the code failed, or gave something else than a list of texts.
-        InputError: as `judge` does.
+        BrokenCodeError: if the code failed, gave something else than a list of texts, or names what the study lacks.
     """
     try:
         sentences = one.sentences(found)
     except MissingDataError as missing:
         return [f"These results do not suffice for an answer: {missing}."]
     except UnknownNameError as unknown:
-        raise InputError(str(unknown), place=Place(shown(path), _line_in(path, unknown)), field="answer") from None
+        raise BrokenCodeError(_unknown(path, "answer", unknown)) from None
     except Exception as error:
         raise BrokenCodeError(broken(path, error, one.sentences)) from None
     texts = _texts(sentences)
@@ -236,6 +234,11 @@ def broken(path: Path, error: Exception, function: Callable[..., object]) -> str
     line = _line_in(path, error) or function.__code__.co_firstlineno
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return f"{Place(shown(path), line)}: {said}"
+
+
+def _unknown(path: Path, name: str, error: UnknownNameError) -> str:
+    """Return where a user's file names what the study lacks."""
+    return f"{Place(shown(path), _line_in(path, error))}: {name}: {error}"
 
 
 def _wrong(path: Path, function: Callable[..., object], given: object, right: str) -> str:

@@ -79,7 +79,7 @@ def find(results: Results, study_dir: Path) -> Findings:
     """Judge the claims of the study's `claims.py`.
 
     Raises:
-        haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
+        haltere.errors.InputError: if the claims cannot be read.
     """
     found = judged(study_dir / "claims.py", tables_of(results, study_dir))
     if found.answer or found.broken_answer:
@@ -91,7 +91,7 @@ def judged(path: Path, found: Any) -> Findings:
     """Judge the claims of a file by what was found, such as tables or two periods; answer as the file does, if it does.
 
     Raises:
-        haltere.errors.InputError: if the claims cannot be read, or name what the study does not have.
+        haltere.errors.InputError: if the claims cannot be read.
     """
     contents = claims.load(path)
     sentences, broken = list[str](), None
