@@ -19,6 +19,7 @@ from haltere.adhoc.conditions import (
     refuse_beside_paths,
     stated,
 )
+from haltere.cli import complete
 
 Command = Callable[..., None]
 
@@ -199,5 +200,6 @@ def _option(name: str, about: About, kind: Any, default: object) -> Any:
             metavar="KEY=VALUE,..." if name == "--path" else "TIME[:WORD]" if several else None,
             show_default=not (default is None or isinstance(default, bool) or several),
             rich_help_panel=about.panel,
+            autocompletion=complete.OF_FIELDS.get(name.removeprefix("--")),
         ),
     ]

@@ -9,13 +9,20 @@ from typing import Annotated
 import typer
 
 from haltere.adhoc.conditions import RUNS, Comparison
+from haltere.cli import complete
 from haltere.cli.commands.shared import ONE, STUDIES, AsJson, StudyName, Workers
 from haltere.cli.options import fills, takes
 
 app = typer.Typer()
 
-First = Annotated[str, typer.Argument(help="The contender to start from, such as `tcp/cubic`.")]
-Second = Annotated[str, typer.Argument(help="The contender to arrive at, such as `quic/cubic`.")]
+First = Annotated[
+    str,
+    typer.Argument(help="The contender to start from, such as `tcp/cubic`.", autocompletion=complete.contenders),
+]
+Second = Annotated[
+    str,
+    typer.Argument(help="The contender to arrive at, such as `quic/cubic`.", autocompletion=complete.contenders),
+]
 
 
 @dataclass(frozen=True)

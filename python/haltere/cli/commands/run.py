@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from haltere.adhoc.conditions import RUNS
+from haltere.cli import complete
 from haltere.cli.commands.shared import CLUSTER, STUDIES, AsJson, Experiments, Variant, Workers
 from haltere.fidelity import summaries
 
@@ -24,7 +25,11 @@ FidelityOption = Annotated[
 @app.command(rich_help_panel=STUDIES)
 def run(
     study: Annotated[
-        Path, typer.Argument(help="A study's folder or file, a shipped study's name, or a plain scenario file.")
+        Path,
+        typer.Argument(
+            help="A study's folder or file, a shipped study's name, or a plain scenario file.",
+            autocompletion=complete.studies,
+        ),
     ],
     replications: Annotated[int | None, typer.Option(help="Instead of the study's own number.")] = None,
     variant: Variant = None,

@@ -90,14 +90,17 @@ class Prober(Worker):
 
     def _send_due(self, until: int) -> None:
         while self._next <= (now := time.monotonic_ns()):
-            number = len(self.sent)
-            if self._next > until or (self.probe.count is not None and number >= self.probe.count):
+            if self._next > until:
                 self._next = _NEVER
                 return
+            number = len(self.sent)
             self.sent.append(now)
             self.send(number)
             # Of a probe that waits, the answer or the time-out sets the next time.
             self._next = now + self.probe.interval_ns if self.probe.mode == "free-running" else _NEVER
+            # The last request has no next time, so that the work is over with its answer.
+            if self._next > until or len(self.sent) == self.probe.count:
+                self._next = _NEVER
 
     def _take(self, number: int, now: int) -> None:
         if number >= len(self.sent) or number in self.answered or number in self.lost:
