@@ -191,7 +191,7 @@ def test_an_executor_yields_every_outcome_once() -> None:
 def test_a_dry_run_counts_and_estimates(small_study: Path, haltere: Haltere, tmp_path: Path) -> None:
     done = haltere("run", "small", "--dry-run", "--replications", "20")
     assert done.returncode == 0, done.stderr
-    assert "200 runs (20 replications each)" in done.stdout
+    assert "200 runs (20 replications of each treatment)" in done.stdout
     assert "an estimate, from running 8 of them" in done.stdout
     assert not (tmp_path / "results").exists()
 

@@ -23,6 +23,7 @@ from haltere.figures.parts import Figure as Drawn
 from haltere.figures.violins import outline
 from haltere.metrics.contenders import look
 from haltere.stats import mean
+from haltere.stats.intervals import mean_of_amounts
 
 STUDY = """
 [study]
@@ -106,7 +107,7 @@ def seconds(results: Results, **levels: str) -> list[float]:
 
 def test_lines_have_the_means_and_intervals_of_the_tables_to_scale(results: Results) -> None:
     figure = figures.line(results, metric="completion_time", x="rate", series="transport", panels="loss").figure
-    assert [panel.title for panel in figure.panels] == ["0 %", "2 %"]
+    assert [panel.title for panel in figure.panels] == ["loss 0 %", "loss 2 %"]
     assert all(panel.x.log and [at for at, _ in panel.x.names] == [1e6, 5e6, 50e6] for panel in figure.panels)
     for panel, loss in zip(figure.panels, ("0%", "2%"), strict=True):
         for series, transport in zip(panel.series, ("tcp", "quic"), strict=True):
@@ -114,7 +115,7 @@ def test_lines_have_the_means_and_intervals_of_the_tables_to_scale(results: Resu
             line, *dots = series.marks
             assert isinstance(line, Line) and len(line.points) == 3
             for dot, rate in zip(dots, ("1Mbit/s", "5Mbit/s", "50Mbit/s"), strict=True):
-                found = mean(seconds(results, loss=loss, transport=transport, rate=rate))
+                found = mean_of_amounts(seconds(results, loss=loss, transport=transport, rate=rate))
                 assert isinstance(dot, Dot) and dot.y == pytest.approx(found.value)
                 assert dot.y_ends == (None if found.exact else pytest.approx((found.low, found.high)))
 
@@ -139,7 +140,7 @@ def test_an_interval_over_unnamed_factors_is_taken_over_replications(results: Re
         np.mean(results.flows.filter(pl.col("loss") == "2%", pl.col("replication") == r)["completion_s"].to_numpy())
         for r in range(4)
     ]
-    expected = mean(by_replication)
+    expected = mean_of_amounts(by_replication)
     assert (dots[1].y, *dots[1].y_ends) == pytest.approx((expected.value, expected.low, expected.high))
 
 
@@ -190,7 +191,7 @@ def test_violins_and_boxes_of_python_are_those_of_the_file(results: Results) -> 
 def test_one_run_over_time_shows_any_series(results: Results, tmp_path: Path) -> None:
     where = {"transport": "tcp", "rate": "5Mbit/s", "loss": "2%"}
     drawn = figures.over_time(results, where=where, show=["cwnd", "rtt"], until="1s")
-    assert [panel.y.label for panel in drawn.figure.panels] == ["congestion window (kB)", "rtt (s)"]
+    assert [panel.y.label for panel in drawn.figure.panels] == ["congestion window (kB)", "RTT (ms)"]
     assert max(y for _, y in of(drawn.figure, Line)[0].points) >= 14.48
     assert all(file.exists() for file in drawn.save(tmp_path / "t"))
     with pytest.raises(InputError, match="records no series speed"):

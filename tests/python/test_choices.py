@@ -64,7 +64,7 @@ def cells(figure: Figure, panel: int = 0) -> list[Rect]:
 
 def test_a_cell_names_the_best_of_the_levels_that_are_surely_better(tmp_path: Path) -> None:
     figure = CHOICES.figure(Data(tables(SECONDS, noise=0.02)))
-    assert [panel.title for panel in figure.panels] == PANELS
+    assert [panel.title for panel in figure.panels] == [f"panel {name}" for name in PANELS]
     for number, svg in enumerate(on_screen.svgs(figure)):
         found = cells(figure, number)
         assert [cell.text[0] for cell in found] == ["faster", "faster", "faster", "reference"]

@@ -187,7 +187,7 @@ def test_the_command_line_runs_on_a_cluster_and_tells_how_far_it_is(
     assert done.returncode == 0, done.stderr
     found = json.loads(haltere("status", "r", "--json").stdout)
     assert (found["state"], found["runs"], found["finished"], found["left_s"]) == ("finished", 30, 30, None)
-    assert "30 of 30 runs are finished" in haltere("status", "r").stdout
+    assert "30 of 30 runs done" in haltere("status", "r").stdout
 
 
 def test_status_of_a_campaign_that_runs_and_of_one_that_was_stopped(

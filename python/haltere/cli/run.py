@@ -124,7 +124,7 @@ def tell_status(results: Path, *, as_json: bool) -> None:
     if as_json:
         show.data(found)
         return
-    show.say(f"{found['study']}: {found['finished']} of {counted(found['runs'], 'run')} finished, {_state(found)}")
+    show.say(f"{found['study']}: {found['finished']} of {counted(found['runs'], 'run')} done, {_state(found)}")
     if found["left_s"] is not None:
         show.say(f"about {show.duration(found['left_s'])} left, at the pace so far")
     if found["state"] == "stopped":
