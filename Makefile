@@ -151,6 +151,8 @@ fixture-paths: $(VENV)/test.stamp kernel
 
 lint-rust: need-rust-lints
 	@$(STEP) rustfmt cargo fmt --all --check
+	@$(STEP) 'lock files' bash -euo pipefail -c 'for one in fuzz crates/worker; do \
+		cargo update --workspace --locked --quiet --manifest-path "$$one/Cargo.toml"; done'
 	@$(STEP) clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 
 test-rust: need-tools
