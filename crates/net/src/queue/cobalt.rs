@@ -235,4 +235,51 @@ mod tests {
         }
         assert!(state.is_at_rest(ms(60_000)));
     }
+
+    #[test]
+    fn a_queue_at_rest_has_neither_signals_nor_a_probability_to_forget() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        let rest = State { drop_next: ms(100), ..State::default() };
+        assert!(rest.is_at_rest(ms(100)));
+        assert!(!rest.is_at_rest(ms(99)));
+        assert!(!State { count: 1, ..rest }.is_at_rest(ms(100)));
+        assert!(!State { probability: FALLS, ..rest }.is_at_rest(ms(100)));
+    }
+
+    #[test]
+    fn an_empty_queue_forgets_a_signal_at_its_time() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        let mut state = State { count: 2, drop_next: ms(300), ..State::default() };
+        state.found_empty(&CONTROL, ms(299));
+        assert_eq!(state.count, 2);
+        state.found_empty(&CONTROL, ms(300));
+        assert_eq!((state.count, state.drop_next), (1, ms(400)));
+        state.found_empty(&CONTROL, ms(400));
+        assert_eq!((state.count, state.drop_next), (0, ms(500)));
+        state.found_empty(&CONTROL, ms(600));
+        assert_eq!((state.count, state.drop_next), (0, ms(500)), "nothing is left to forget");
+    }
+
+    #[test]
+    fn blue_answers_to_an_overflow_right_after_the_queue_was_empty() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        let mut state = State::default();
+        state.found_empty(&CONTROL, ms(100));
+        state.overflowed(&CONTROL, ms(102));
+        assert_eq!(state.probability, GROWS);
+    }
+
+    #[test]
+    fn the_first_signal_follows_on_the_packet_after_the_first_late_one() {
+        let late = Span::from_millis(6);
+        assert_eq!(signals(&mut State::default(), (2000, 2001), late, Ecn::NotEct).0, [2000.1]);
+        // Also with the gap of an earlier episode, if the queue was idle for longer than that.
+        let idle = State { gap: CONTROL.interval, drop_next: Time::from_nanos(1_000_000_000), ..State::default() };
+        assert_eq!(signals(&mut State { ..idle }, (2000, 2001), late, Ecn::NotEct).0, [2000.1]);
+        let soon = State { drop_next: Time::from_nanos(2_000_000_000), ..idle };
+        assert!(
+            signals(&mut State { ..soon }, (2000, 2001), late, Ecn::NotEct).0.is_empty(),
+            "its time has only just come"
+        );
+    }
 }
