@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from typing import Any
 
 import pytest
@@ -167,25 +168,35 @@ def test_the_kernels_mptcp_uses_all_paths_and_takes_the_models_time(name: str, k
     assert abs(math.log(ratio)) < 0.15, ratio
 
 
-def dying(near: str, far: str, delays: tuple[str, str], end: str, size: str) -> Json:
-    """A scenario whose first path is out from 1 s to `end`."""
+def dying(near: str, far: str, delays: tuple[str, str], out: tuple[int, int], size: str) -> Json:
+    """A scenario whose first path is out between two times, milliseconds."""
     paths = [{"rate": rate, "delay": delay, "queue": "50p"} for rate, delay in zip((near, far), delays, strict=True)]
-    paths[0]["outage"] = [{"from": "1s", "to": end}]
-    return over(*paths, size=size) | {"links": "haltere"}
+    paths[0]["outage"] = [{"from": f"{out[0]}ms", "to": f"{out[1]}ms"}]
+    return over(*paths, size=size) | {"links": "haltere", "ticks": "shared"}
 
 
 @needs_kernel
 def test_a_path_that_comes_back_is_used_again_as_the_kernel_does() -> None:
-    cases = [
-        dying("20Mbit/s", "10Mbit/s", ("5ms", "25ms"), "3s", "10MB"),
-        dying("50Mbit/s", "5Mbit/s", ("5ms", "50ms"), "9s", "20MB"),
-    ]
-    for case, real in zip(cases, run(cases), strict=True):
-        model = json.loads(core.run(core.parse(case), 1, 0))
-        assert real["status"] == "ok", real["error"]
-        assert abs(link(real, "path 0")["dropped_outage"] - link(model, "path 0")["dropped_outage"]) <= 3
+    # How many packets an outage takes varies with the instant at which it begins, so both meet it at several.
+    instants = range(0, 220, 44)
+    short = [dying("20Mbit/s", "10Mbit/s", ("5ms", "25ms"), (1000 + at, 3000 + at), "10MB") for at in instants]
+    long = [dying("50Mbit/s", "5Mbit/s", ("5ms", "50ms"), (1000 + at, 9000 + at), "20MB") for at in instants]
+    kernels = run(short + long)
+    for cases, reals in ((short, kernels[: len(short)]), (long, kernels[len(short) :])):
+        assert [real["error"] for real in reals] == [None] * len(cases)
+        models = [json.loads(core.run(core.parse(case), 1, 0)) for case in cases]
+        lost = [
+            link(real, "path 0")["dropped_outage"] - link(model, "path 0")["dropped_outage"]
+            for real, model in zip(reals, models, strict=True)
+        ]
+        assert abs(statistics.fmean(lost)) <= 4, lost
         # The bound of agreement-mptcp. The model took 0.26 and 0.50 more when it asked at timeouts alone.
-        assert abs(math.log(real["flows"][0]["completion_s"] / model["flows"][0]["completion_s"])) < 0.15
+        times = [
+            math.log(real["flows"][0]["completion_s"] / model["flows"][0]["completion_s"])
+            for real, model in zip(reals, models, strict=True)
+        ]
+        assert max(map(abs, times)) < 0.15, times
+        assert abs(statistics.fmean(times)) < 0.03, times
 
 
 @needs_kernel

@@ -14,7 +14,7 @@ import json
 import statistics
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import TOLERANCE_S, Difference, Side, compare, in_model, of_kernel
 from haltere.adhoc.single import sample_ns
 from haltere.executor import Task
-from haltere.fidelity import Fidelity
 
 SEED = 1
 CONTROLS = ("cubic", "newreno", "bbr")
@@ -50,12 +49,18 @@ class Cell:
         """Its name in files and lines."""
         return f"{self.control}-{self.loss}-{self.rtt}-{self.queue}-{self.size}-{self.replication}"
 
-    def scenario(self, at: Fidelity) -> core.Scenario:
-        """Return its scenario at a fidelity."""
+    def scenario(self) -> core.Scenario:
+        """Return its scenario. Its hosts tick together at both fidelities."""
         conditions = Conditions(
-            app="raw", rate="20Mbit/s", rtt=self.rtt, loss=self.loss, queue=self.queue, size=self.size
+            app="raw",
+            rate="20Mbit/s",
+            rtt=self.rtt,
+            loss=self.loss,
+            queue=self.queue,
+            size=self.size,
+            fidelity="linux",
         )
-        return replace(conditions, fidelity=at).scenario([f"tcp/{self.control}"]).concrete()
+        return conditions.scenario([f"tcp/{self.control}"]).concrete()
 
 
 def grid() -> list[Cell]:
@@ -83,8 +88,8 @@ def of_linux(cells: list[Cell], folder: Path | None) -> Iterator[tuple[Cell, dic
     if not missing:
         return
     named = {cell.key: cell for cell in missing}
-    extra = {"packets": True, "sample_ns": sample_ns(missing[0].scenario("linux"))}
-    tasks = [Task(cell.key, cell.scenario("linux"), SEED, cell.replication) for cell in missing]
+    extra = {"packets": True, "sample_ns": sample_ns(missing[0].scenario())}
+    tasks = [Task(cell.key, cell.scenario(), SEED, cell.replication) for cell in missing]
     for outcome in fidelity.executor("linux", 1, extra).execute(tasks):
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +103,7 @@ def differences(cells: list[Cell], folder: Path | None) -> dict[Cell, tuple[Diff
     for cell, result in of_linux(cells, folder):
         if result["status"] != "ok":
             raise SystemExit(f"{cell.key}: the run at fidelity linux failed: {result['error']}")
-        (ours,) = in_model(cell.scenario("model"), SEED, cell.replication, name="the model")
+        (ours,) = in_model(cell.scenario(), SEED, cell.replication, name="the model")
         theirs = of_kernel(f"Linux {result['kernel']}", result, 0)
         found[cell] = (compare(0, ours, theirs, TOLERANCE_S), ours, theirs)
     return {cell: found[cell] for cell in cells}

@@ -12,6 +12,7 @@ from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
+from haltere import fidelity as fidelities
 from haltere.adhoc import probes
 from haltere.adhoc.presets import FILE, known_preset, preset_table, refuse_beside_preset
 from haltere.errors import ArgumentError, InputError, Place, among, as_written, refuse_below
@@ -315,6 +316,9 @@ class Conditions(PathConditions):
                     _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
             else:
                 _put(scenario, about.at, getattr(self, field.name))
+        if not fidelities.of(self.fidelity).simulated:
+            # Hosts that are namespaces of one kernel tick together.
+            scenario["ticks"] = "shared"
         self._start(scenario, reverse_starts=reverse_starts)
         if self.swap:
             if len(self.paths) < 2:

@@ -81,12 +81,11 @@ def validate(
     if not contenders:
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
     refuse_below(1, replications=replications)
-    model = conditions.scenario(list(contenders)).concrete()
-    real = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
+    scenario = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
     answers: dict[str, list[dict[str, Any]]] = {"model": [], "linux": []}
     done, everything = 0, 2 * replications
-    for name, scenario in (("linux", real), ("model", model)):
-        extra = None if fidelities.of(name).simulated else {"sample_ns": sample_ns(real)}
+    for name in ("linux", "model"):
+        extra = None if fidelities.of(name).simulated else {"sample_ns": sample_ns(scenario)}
         tasks = [Task(str(n), scenario, seed, n) for n in range(replications)]
         found: dict[str, dict[str, Any]] = {}
         for outcome in fidelities.executor(name, workers, extra).execute(tasks):
@@ -109,7 +108,7 @@ def validate(
     return Validation(
         tuple(contenders),
         tuple(quantities),
-        _both(core.trace(model, seed, 0), answers["linux"][0], len(contenders)),
+        _both(core.trace(scenario, seed, 0), answers["linux"][0], len(contenders)),
         LOSSY_BOUND if lossy else LOSSLESS_BOUND,
         fidelities.about("linux"),
     )

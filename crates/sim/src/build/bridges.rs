@@ -25,7 +25,14 @@ pub(super) fn join(
     for (n, (((i, k, spec), between), slot)) in specs.zip(between).zip(slots).enumerate() {
         let wrong = |message| ScenarioError { path: format!("brokers[{i}].bridges[{k}].contender"), message };
         let subject = spec.contender.at(site.fidelity).map_err(wrong)?;
-        let kit = Kit::new(site, format!("bridge {n}"), (&spec.contender, subject), between.mtu, Time::ZERO);
+        let kit = Kit::new(
+            site,
+            format!("bridge {n}"),
+            (&spec.contender, subject),
+            [between.from, between.to],
+            between.mtu,
+            Time::ZERO,
+        );
         one(n, spec, &between, (kit.map_err(wrong)?, slot), brokers).map_err(wrong)?;
     }
     Ok(())

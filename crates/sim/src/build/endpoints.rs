@@ -87,7 +87,7 @@ impl End<'_> {
         let shadows = self.shadows(&stream, |end, algorithm, stream| end.tcp(algorithm, stream));
         let mut config = tcp::Config::new(self.role, algorithm, stream);
         config.mtu = self.kit.mtu;
-        config.phase = self.kit.phase;
+        config.phase = self.kit.phases[usize::from(self.role == Role::Server)];
         config.rtts = self.kit.rtts;
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: tcp::Config| {
             own.shadow = next;

@@ -81,7 +81,8 @@ fn kit(site: &Site<'_>, i: usize, flow: &Flow, path: &FlowPath, shadows: &[Conte
         let message = "production stacks have no paths in reserve: leave backup out of the paths, or run the model";
         return Err(wrong(i, message.into()));
     }
-    let kit = Kit::new(site, format!("flow {i}"), (contender, subject), path.first().mtu, path.start)
+    let hosts = [path.client, path.server];
+    let kit = Kit::new(site, format!("flow {i}"), (contender, subject), hosts, path.first().mtu, path.start)
         .map_err(|message| wrong(i, message))?;
     Ok(Kit {
         ack: flow.ack,

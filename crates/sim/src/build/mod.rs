@@ -33,7 +33,7 @@ use crate::fidelity::Fidelity;
 use crate::load::Load;
 use crate::network::{Network, network};
 use crate::recorder::{self, Files, Recorder};
-use crate::scenario::{Probe, Scenario, ScenarioError};
+use crate::scenario::{Probe, Scenario, ScenarioError, Ticks};
 use crate::world::{ProcessId, World};
 pub use elements::elements;
 use endpoints::Worker;
@@ -69,7 +69,6 @@ struct Site<'a> {
     scenario: &'a Scenario,
     fidelity: Fidelity,
     streams: Streams,
-    phase: Span,
     worker: Worker,
     files: Option<&'a Files>,
 }
@@ -119,7 +118,7 @@ pub(crate) fn build(
     }
     let shadows = files.map_or(&[][..], |files| &files.shadows);
     let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
-    let site = &Site { scenario, fidelity, streams, phase: clock_phase(&streams), worker: Worker::default(), files };
+    let site = &Site { scenario, fidelity, streams, worker: Worker::default(), files };
     let (mut roster, mut brokers) = (Roster::default(), Brokers::new(scenario, &topology));
     // Slots are numbered in this order. Every flow has one for a delivery, whether or not it has messages.
     let of_flows = roster.slots(paths.len());
@@ -160,8 +159,18 @@ fn refuse_qlog(scenario: &Scenario, files: &Files) -> Result<(), ScenarioError> 
 /// The granularity of the phase: timestamps count milliseconds, so their clock is the same at all phases.
 const PHASE_MILLIS: u64 = 4 * 512;
 
-/// The time from an edge of the coarsest level of the hosts' timer wheels, 512 ticks at HZ = 250, to the start of the
-/// run. The hosts of a run share one clock, as namespaces of one kernel do.
+/// The time from an edge of the coarsest level of timer wheels, 512 ticks at HZ = 250, to the start of the run, if all hosts
+/// of the run share one clock.
 pub fn clock_phase(streams: &Streams) -> Span {
     Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
+}
+
+impl Site<'_> {
+    /// The time from such an edge of a host's own wheels to the start of the run.
+    fn phase(&self, host: NodeId) -> Span {
+        match self.scenario.ticks {
+            Ticks::Shared => clock_phase(&self.streams),
+            Ticks::Own => Span::from_millis(self.streams.named(&format!("clock {}", host.0)).below(PHASE_MILLIS)),
+        }
+    }
 }

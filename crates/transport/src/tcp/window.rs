@@ -1,8 +1,12 @@
 //! Dynamic right-sizing of the receive window (M. Fisk, W. Feng, 2001; Linux: `tcp_rcv_space_adjust`).
 
-use super::config::{Config, WINDOW_SHARE};
+use super::config::{Config, SEGMENT_OVERHEAD, WINDOW_SHARE};
+use super::memory::Held;
 use super::ticks::timestamp;
 use haltere_net::Time;
+
+/// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
+const LEAST_TO_GROW: u64 = 128;
 
 /// The largest window that can be advertised (RFC 7323 section 2.3).
 pub(super) const MOST_WINDOW: u64 = 65_535 << 14;
@@ -15,26 +19,56 @@ pub(crate) struct Window {
     /// The window that the buffer has room for (Linux: `window_clamp`). `space` grows towards it with each packet.
     pub clamp: u64,
     pub max: u64,
-    pub scale: u32,
+    pub scale: u8,
     pub edge: u64,
     pub rtt8: u64,
     pub last_echo: u32,
     pub since: Time,
     pub from: u64,
     pub measured: u64,
+    /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
+    announced: u16,
+}
+
+/// A data segment that may open the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// It continues the data in order.
+    InOrder {
+        /// Its data bytes.
+        len: u64,
+    },
+    /// It came behind a gap, and not right behind a segment that is held.
+    BehindGap {
+        /// Its data bytes.
+        len: u64,
+    },
+    /// It came behind a gap and right behind a segment that is held, with which it is stored.
+    Appended {
+        /// Its data bytes.
+        len: u64,
+    },
+}
+
+/// The part of the window for which this memory leaves no room.
+fn window_of(memory: u64) -> u64 {
+    (u128::from(memory) * u128::from(WINDOW_SHARE)).div_ceil(256) as u64
 }
 
 impl Window {
     pub fn new(config: &Config) -> Window {
-        let space = config.initial_receive_window.min(MOST_WINDOW);
-        let max = config.max_receive_window.clamp(space, MOST_WINDOW);
+        let buffer = config.initial_receive_window.min(MOST_WINDOW);
+        let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
+        let announced = config.mss();
         let mut scale = 0;
         while max >> scale > 65_535 && scale < 14 {
             scale += 1;
         }
+        let clamp = (buffer / 128).saturating_mul(WINDOW_SHARE).min(max).max(buffer);
         Window {
-            space,
-            clamp: (space / 128).saturating_mul(WINDOW_SHARE).min(max).max(space),
+            // A window that is given, and not the share of a buffer, is offered as it is.
+            space: if clamp > buffer { first_space(buffer, announced) } else { buffer },
+            clamp,
             max,
             scale,
             edge: 0,
@@ -42,7 +76,8 @@ impl Window {
             last_echo: 0,
             since: Time::ZERO,
             from: 0,
-            measured: space.min(10 * config.mss()),
+            measured: buffer.min(10 * announced),
+            announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
     }
 
@@ -56,23 +91,69 @@ impl Window {
         self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
     }
 
-    /// A data packet arrived: increases the window by two segments if the buffer has room for them and for the `held`
-    /// bytes behind a gap. Returns whether it did.
-    pub fn grow(&mut self, mss: u64, held: u64) -> bool {
-        let room = self.clamp.saturating_sub(held).saturating_sub(self.space);
-        self.space += room.min(2 * mss);
-        room > 0
+    /// A data segment of a peer with segments of `mss` arrived while `held` waited behind a gap. Increases the window by
+    /// two segments if the buffer has room for them beside what it holds. Returns whether it did. A subflow of MPTCP looks at
+    /// its own buffer alone: what it received in order is the connection's, whose room bounds what is offered.
+    ///
+    /// Data in order is stored before the buffer is looked at, and so is data that continues what is held; other data
+    /// behind a gap is stored afterwards. When the window has grown to its largest size, the first segment behind a gap
+    /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
+    /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
+    pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
+        let taken = held.memory();
+        let (taken, increment) = match arrival {
+            Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
+            Arrival::InOrder { len } => (taken + len + SEGMENT_OVERHEAD, 2 * self.announced().max(len)),
+            Arrival::Appended { len } => (taken + len, 2 * self.announced().max(len)),
+            Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
+        };
+        self.enlarge(window_of(taken), increment)
+    }
+
+    /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
+    /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
+    pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
+        held.bytes + elsewhere > 0 && window_of(held.memory()).saturating_add(elsewhere) > self.clamp / 2
+    }
+
+    fn announced(&self) -> u64 {
+        u64::from(self.announced)
+    }
+
+    fn enlarge(&mut self, taken: u64, increment: u64) -> bool {
+        let room = self.clamp.saturating_sub(taken).saturating_sub(self.space);
+        self.space += room.min(increment);
+        room > 0 && increment > 0
+    }
+
+    /// How much a segment behind a gap increases the window: by less if the host's overhead is much of its memory, and then
+    /// only while the window is small (Linux: `__tcp_grow_window`).
+    fn increment(&self, len: u64, mss: u64) -> u64 {
+        let mut memory = window_of(len + SEGMENT_OVERHEAD);
+        if memory <= len {
+            return 2 * self.announced().max(len);
+        }
+        let mut window = self.max / 2;
+        memory /= 2;
+        while self.space <= window {
+            if memory <= len {
+                return 2 * mss.max(len);
+            }
+            memory /= 2;
+            window /= 2;
+        }
+        0
     }
 
     /// The application has read up to `read`. Once per RTT the buffer is sized for twice the bytes read in the last
     /// one.
-    pub fn adjust(&mut self, now: Time, read: u64, mss: u64) {
+    pub fn adjust(&mut self, now: Time, read: u64) {
         if self.rtt8 == 0 || now.since(self.since).as_nanos() < self.rtt8 / 8 {
             return;
         }
         let copied = read - self.from;
         if copied > self.measured {
-            let base = 2 * copied + 16 * mss;
+            let base = 2 * copied + 16 * self.announced();
             let grow =
                 (u128::from(base) * u128::from(copied - self.measured) / u128::from(self.measured.max(1))) as u64;
             self.clamp = self.clamp.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
@@ -80,5 +161,77 @@ impl Window {
         }
         self.since = now;
         self.from = read;
+    }
+}
+
+/// The first window after the handshake, of a buffer with room for `buffer` bytes: one segment less, or whole segments if
+/// there is room for two at most (Linux: `tcp_init_buffer_space`, `tcp_select_initial_window`).
+fn first_space(buffer: u64, segment: u64) -> u64 {
+    if buffer > 2 * segment {
+        (buffer - segment).max(2 * segment)
+    } else if buffer > segment {
+        buffer - buffer % segment
+    } else {
+        buffer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::CUBIC;
+    use crate::endpoint::Role;
+    use haltere_net::rng::Streams;
+
+    const FULL: u64 = 1448;
+
+    fn window() -> Window {
+        Window::new(&Config::new(Role::Client, CUBIC, Streams::new(1, 0).named("test")))
+    }
+
+    #[test]
+    fn the_share_of_the_window_follows_from_the_memory_of_a_full_segment() {
+        // Linux: `tcp_measure_rcv_mss` sets `scaling_ratio` to the data's share of a segment's memory, in 256ths.
+        assert_eq!(FULL * 256 / (FULL + SEGMENT_OVERHEAD), WINDOW_SHARE);
+    }
+
+    #[test]
+    fn the_first_window_leaves_room_for_a_segment() {
+        assert_eq!(first_space(65_536, FULL), 64_088);
+        assert_eq!(first_space(1000, FULL), 1000);
+        assert_eq!(first_space(2000, FULL), FULL);
+    }
+
+    #[test]
+    fn the_window_grows_until_the_buffer_has_no_room_beside_the_segment_itself() {
+        let mut window = window();
+        let (first, clamp) = (window.space, window.clamp);
+        let mut steps = 0;
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {
+            steps += 1;
+        }
+        let last = clamp - window_of(FULL + SEGMENT_OVERHEAD);
+        assert_eq!(window.space, last);
+        assert_eq!(steps, (last - first).div_ceil(2 * FULL));
+    }
+
+    #[test]
+    fn the_first_segment_behind_a_gap_finds_room_once_more() {
+        let mut window = window();
+        let held = Held { bytes: FULL, ranges: 1, mss: FULL };
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {}
+        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
+        assert_eq!(window.space, window.clamp);
+        assert!(!window.grow(Arrival::Appended { len: FULL }, FULL, held));
+        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
+    }
+
+    #[test]
+    fn small_segments_open_no_window_in_order_and_a_smaller_one_behind_a_gap() {
+        let mut window = window();
+        let first = window.space;
+        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, Held::default()));
+        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, Held::default()));
+        assert_eq!(window.space, first + 2 * FULL);
     }
 }

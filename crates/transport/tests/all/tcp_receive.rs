@@ -220,7 +220,9 @@ fn a_window_that_is_not_used_grows_no_further_than_the_buffer_has_room() {
     config.max_receive_window = 64 << 20;
     let mut receiver = Bench::established(config);
     // Half of the buffer is offered at first; full segments show that data may take 153 of 256 parts of it.
-    let room = (65_535 / 128 * haltere_transport::tcp::config::WINDOW_SHARE).next_multiple_of(2048);
+    // The segment that opens the window takes memory itself: 960 bytes beside its data.
+    let share = haltere_transport::tcp::config::WINDOW_SHARE;
+    let room = (65_535 / 128 * share - (1960 * share).div_ceil(256)).next_multiple_of(2048);
     for i in 0..100u64 {
         receiver.at(200.0 + 50.0 * i as f64).data(1000 * i, 1000);
         receiver.read();
@@ -272,4 +274,21 @@ fn acknowledgements_that_are_not_hurried_begin_with_the_second_segment() {
         receiver.read();
     }
     assert_trace!(receiver, ["201 ack 2000", "203 ack 4000"]);
+}
+
+/// The timer of delayed acknowledgements runs on after its acknowledgement was sent; when it expires, what is compressed is
+/// sent (Linux: `tcp_delack_timer_handler`).
+#[test]
+fn a_delay_timer_that_was_left_running_sends_what_is_compressed() {
+    let mut receiver = receiver(|_| {});
+    receiver.at(199.0).data(0, 1000);
+    receiver.at(200.0).data(1000, 1000);
+    receiver.trace();
+    // The timer was set at 199 ms for 40 ms. The fourth duplicate, at 238.6 ms, would wait until 239.6 ms.
+    for i in 0..4 {
+        receiver.at(238.0 + 0.2 * f64::from(i)).data(3000 + 1000 * i as u64, 1000);
+    }
+    receiver.at(240.0);
+    let times: Vec<f64> = receiver.segments().iter().map(|(at, _)| at.as_nanos() as f64 / 1e6).collect();
+    assert_eq!(times, [238.0, 238.2, 238.4, 239.0]);
 }
