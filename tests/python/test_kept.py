@@ -116,6 +116,17 @@ def test_a_page_is_written_from_what_is_kept(results: Path, study: Path) -> None
     assert (again.pages, again.verdicts, again.numbers) == ((), (), ())
 
 
+def test_a_page_names_the_kernels_that_ran(results: Path, study: Path, tmp_path: Path) -> None:
+    real = Path(shutil.copytree(results, tmp_path / "real"))
+    manifest = json.loads((real / "manifest.json").read_text())
+    manifest["fidelities"] = manifest["study"]["fidelity"] = ["model", "linux", "testbed"]
+    linux = {"name": "6.12.117-hz250-25c7d7", "version": "6.12.117", "hz": 250, "config": "25c7d7f6d8bd"}
+    manifest["kernels"] = {"linux": linux, "testbed": {"name": "6.1.0-18-amd64", "version": "6.1.0-18-amd64"}}
+    (real / "manifest.json").write_text(json.dumps(manifest))
+    kept.keep(real, study)
+    assert "`model` and `linux` and `testbed` (Linux 6.12.117, 6.1.0-18-amd64)" in (study / "README.md").read_text()
+
+
 def test_a_row_of_claims_has_the_papers_value_and_three_numbers_that_decide() -> None:
     numbers = [campaign.Number(what=f"x{k}", text=f"{k}.0", outcome="confirmed", bound="above 1") for k in range(4)]
     numbers.append(campaign.Number(what="y", text="9.0", outcome="contradicted"))

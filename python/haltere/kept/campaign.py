@@ -156,7 +156,7 @@ def keep(results: Results, folder: Path) -> Kept:
         finished=manifest["finished"],
         wall_s=round(sum(session["wall_s"] for session in manifest.get("sessions", ())), 1),
         machine=_machine(manifest["machine"]) if "machine" in manifest else "",
-        kernels=tuple(dict.fromkeys(str(about["release"]) for about in manifest.get("kernels", {}).values())),
+        kernels=tuple(dict.fromkeys(str(about["version"]) for about in manifest.get("kernels", {}).values())),
         definition=definition(str(text), folder),
         answer=tuple(found.answer),
         claims=tuple(_claim(one) for one in found.judged),

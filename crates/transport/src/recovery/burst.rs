@@ -103,4 +103,14 @@ mod tests {
         let later = Time::ZERO + Span::from_micros(300);
         assert_eq!(pacing.blocked(later), Some(Time::ZERO + Span::from_millis(1)));
     }
+
+    #[test]
+    fn the_next_datagram_waits_for_an_open_burst() {
+        let mut pacing = BurstPacer::new(0);
+        let rate = Rate::from_bps(8_000_000);
+        pacing.on_sent(Time::ZERO, 1000, rate, 2000);
+        assert_eq!(pacing.next(), Time::ZERO + Span::from_millis(1));
+        pacing.on_sent(Time::ZERO, 1000, rate, 2000);
+        assert_eq!(pacing.next(), Time::ZERO + Span::from_millis(2));
+    }
 }

@@ -121,4 +121,30 @@ mod tests {
             assert!(values[oldest..=i].contains(&got), "{got} at {i}");
         }
     }
+
+    /// Adds all samples to a maximum over 100 ticks, and returns what the last one makes the best.
+    fn best_of(samples: &[(u64, u64)]) -> u64 {
+        let mut max = WindowedMax::default();
+        samples.iter().map(|(at, value)| max.update(100, *at, *value)).last().unwrap()
+    }
+
+    #[test]
+    fn the_second_best_is_from_the_second_quarter_of_the_window() {
+        // 60 came just before the second quarter, 40 just in it.
+        assert_eq!(best_of(&[(0, 100), (20, 50), (25, 60), (26, 40), (101, 10)]), 40);
+    }
+
+    #[test]
+    fn the_third_best_is_from_the_second_half_of_the_window() {
+        let samples = [(0, 100), (26, 40), (30, 35), (50, 30), (51, 20), (101, 10), (127, 5)];
+        assert_eq!(best_of(&samples[..6]), 40);
+        assert_eq!(best_of(&samples), 20);
+    }
+
+    #[test]
+    fn the_best_two_leave_the_window_together() {
+        let samples = [(0, 100), (26, 40), (51, 20)];
+        assert_eq!(best_of(&[samples.as_slice(), &[(126, 5)]].concat()), 40);
+        assert_eq!(best_of(&[samples.as_slice(), &[(127, 5)]].concat()), 20);
+    }
 }

@@ -97,4 +97,36 @@ mod tests {
         pacer.on_sent(Time::from_nanos(10_000_000), 1000, rate);
         assert_eq!(pacer.next(), Time::from_nanos(10_500_000));
     }
+
+    #[test]
+    fn the_time_of_the_next_departure_is_not_blocked() {
+        let mut pacer = Pacer::new(0);
+        pacer.on_sent(Time::ZERO, 1000, Rate::from_bps(8_000_000));
+        let next = Time::from_nanos(1_000_000);
+        assert_eq!(pacer.blocked(Time::from_nanos(999_999)), Some(next));
+        assert_eq!(pacer.blocked(next), None);
+    }
+
+    #[test]
+    fn what_is_not_paced_takes_the_credit_and_a_restart_the_debt() {
+        let rate = Rate::from_bps(8_000_000);
+        let mut pacer = Pacer::new(0);
+        pacer.pass(Time::from_nanos(10_000_000));
+        pacer.on_sent(Time::from_nanos(10_000_000), 1000, rate);
+        assert_eq!(pacer.next(), Time::from_nanos(11_000_000));
+        pacer.restart(Time::from_nanos(10_200_000));
+        assert_eq!(pacer.blocked(Time::from_nanos(10_200_000)), None);
+        pacer.on_sent(Time::from_nanos(10_200_000), 1000, rate);
+        assert_eq!(pacer.next(), Time::from_nanos(11_200_000));
+    }
+
+    #[test]
+    fn the_first_bytes_are_free_and_count() {
+        let (mut pacer, rate) = (Pacer::new(1500), Rate::from_bps(8_000_000));
+        pacer.on_sent(Time::ZERO, 1000, rate);
+        pacer.on_sent(Time::ZERO, 1000, rate);
+        assert_eq!(pacer.next(), Time::ZERO);
+        pacer.on_sent(Time::ZERO, 1000, rate);
+        assert_eq!(pacer.next(), Time::from_nanos(1_000_000));
+    }
 }
