@@ -105,6 +105,8 @@ def test_results_of_another_version_say_so_in_the_report_and_on_the_command_line
     assert "The runs are of haltere 0.0.9" in (results / "report.html").read_text(encoding="utf-8")
     _changed(results, haltere=core.VERSION, core="another")
     assert "another build of haltere" in haltere("report", str(results)).stderr
+    for command in (["explore", str(results)], ["export", str(results)], ["diff", str(results), str(results)]):
+        assert "another build of haltere" in haltere(*command).stderr, command
 
 
 def test_results_of_a_newer_format_are_refused_with_what_to_do(study: Path, tmp_path: Path, haltere: Haltere) -> None:

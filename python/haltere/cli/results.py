@@ -13,7 +13,7 @@ from haltere.documents import shown
 from haltere.errors import counted
 from haltere.export import archive
 from haltere.export.tables import Format, export
-from haltere.results import Results, load
+from haltere.results import Results, load, made_elsewhere
 
 
 def explore(given: Sequence[Path]) -> None:
@@ -23,6 +23,7 @@ def explore(given: Sequence[Path]) -> None:
         with show.err().status(f"writing {shown(folder)}"):
             file = explorer.write(folder)
         show.say(f"page: {shown(file)}")
+        _note_elsewhere(load(folder))
     if len(folders) > 1 or folders[0] != given[0]:
         common = given[0] if len(given) == 1 else _common([folder.resolve().parent for folder in folders])
         file = explorer.index(folders, common / "index.html")
@@ -35,6 +36,12 @@ def _common(folders: Sequence[Path]) -> Path:
     return next(one for one in (first, *first.parents) if all(folder.is_relative_to(one) for folder in folders))
 
 
+def _note_elsewhere(results: Results, name: str = "") -> None:
+    """Note that another version, or another build of this one, made some results."""
+    if said := made_elsewhere(results.manifest):
+        show.note(f"{name}{said}")
+
+
 SHOWN = 40
 """Real changes that the table shows at most."""
 
@@ -42,6 +49,8 @@ SHOWN = 40
 def diff(a: Path, b: Path, metrics: Sequence[str] | None, *, as_json: bool) -> int:
     """Print what changed and return the exit code: 0 if nothing is real, else that of a difference."""
     first, second = load(a), load(b)
+    _note_elsewhere(first, "A: ")
+    _note_elsewhere(second, "B: ")
     found = compare(first, second, metrics=metrics)
     if as_json:
         show.data(found.data())
@@ -83,7 +92,9 @@ def _print_difference(found: Difference, a: Results, b: Results) -> None:
 
 def export_tables(folder: Path, form: str, tables: list[str] | None, out: Path | None) -> None:
     """Write tables as files and say which."""
-    written = export(load(folder), out or folder / form, cast("Format", form), names=tuple(tables or ()))
+    results = load(folder)
+    _note_elsewhere(results)
+    written = export(results, out or folder / form, cast("Format", form), names=tuple(tables or ()))
     for file in written:
         show.say(shown(file))
 
