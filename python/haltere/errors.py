@@ -15,6 +15,10 @@ _NAME = re.compile(r"`(\w+)`")
 class HaltereError(Exception):
     """The base class of every error that this package raises on purpose. `str(error)` is one readable block."""
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows in the place of a traceback."""
+        return f"{type(self).__name__}: {self}".splitlines()
+
 
 @dataclass(frozen=True)
 class Place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -169,3 +170,14 @@ def test_no_module_beside_the_command_line_names_options_of_arguments() -> None:
     for file in sorted(package.rglob("*.py")):
         if file.relative_to(package).parts[0] not in ("cli", "studies", "rig"):
             assert not re.search(r'field=f?"--', file.read_text(encoding="utf-8")), file
+
+
+def test_a_wrong_argument_is_told_in_a_few_lines() -> None:
+    with pytest.raises(haltere.InputError) as caught:
+        haltere.compare(["tcp/cubc"], rate="10Mbit/s")
+    frames = traceback.extract_tb(caught.tb)
+    assert len(frames) == 2, "the call, and the function that was called"
+    # IPython, and so a notebook, asks an error for these lines.
+    lines = caught.value._render_traceback_()
+    assert lines[0].startswith('ArgumentError: contender: the model has no congestion control "cubc"')
+    assert lines[-1] == '  given: "tcp/cubc"'

@@ -230,7 +230,11 @@ def _by_keywords(
             except TypeError as error:
                 hint = ": contenders are one list, and all else has a name" if args else ""
                 raise TypeError(f"{function.__name__}: {error}{hint}") from None
-            return function(contenders, make(*args, **kwargs))
+            try:
+                return function(contenders, make(*args, **kwargs))
+            except InputError as error:
+                # Where in this package a wrong argument was noticed says nothing to who gave it.
+                raise error.with_traceback(None) from None
 
         functools.update_wrapper(called, function)
         own, kinds = inspect.signature(function), get_type_hints(Comparison)
