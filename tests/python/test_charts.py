@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,14 @@ from conftest import Haltere
 from haltere import Results, Study, figures, load
 from haltere.errors import InputError
 from haltere.figures import kinds, samples, style
-from haltere.figures.parts import Axis, Dot, Line, Outline, Rect
+from haltere.figures.parts import Axis, Dot, Line, NotInResultsError, Outline, Rect
 from haltere.figures.parts import Figure as Drawn
+from haltere.figures.rankings import Rankings, ranked
+from haltere.figures.spec import Data
 from haltere.figures.violins import outline
+from haltere.metrics import METRICS
 from haltere.metrics.contenders import look
+from haltere.metrics.tables import Tables
 from haltere.stats import mean
 from haltere.stats.intervals import mean_of_amounts
 
@@ -132,6 +137,54 @@ def test_ratios_compare_within_replications(results: Results) -> None:
         assert [math.log(end) for end in dot.y_ends] == pytest.approx([expected.low, expected.high])
     with pytest.raises(InputError, match=r"no completed pair of runs(.|\n)*quic and tcp"):
         figures.ratio(results, metric="completion_time", x="rate", where={"transport": "quic"}, **sides)
+
+
+def test_a_ranking_is_corrected_for_having_picked_the_first(results: Results) -> None:
+    figure = figures.ranking(results, metric="completion_time", factor="rate", where={"loss": "0%"}).figure
+    assert figure.own_table is not None
+    head, rows = figure.own_table.heads, figure.own_table.rows
+    assert head[1:3] == ("rate", "Completion time (s)")
+    assert [row[1] for row in rows] == ["50 Mbit/s", "5 Mbit/s", "1 Mbit/s"]
+    assert [row[-1] for row in rows] == ["first", "behind", "behind"]
+    both = [
+        np.exp(np.mean([np.log(seconds(results, loss="0%", rate=rate, transport=one)) for one in ("tcp", "quic")], 0))
+        for rate in ("50Mbit/s", "5Mbit/s")
+    ]
+    assert of(figure, Dot)[1].y == pytest.approx(np.exp(np.mean(np.log(both[1] / both[0]))))
+    words = kinds.model().model_validate(tomllib.loads(FIGURES))
+    ranking = Rankings(name="r", experiment="base", metric="efficiency", factor="rate")
+    with pytest.raises(NotInResultsError, match="no better and no worse"):
+        ranking.figure(Data(Tables.of(results), words))
+
+
+def values(levels: dict[str, list[float]]) -> pl.DataFrame:
+    """Values of a metric of levels of `queue`, one a replication."""
+    rows = [(level, at, value) for level, own in levels.items() for at, value in enumerate(own)]
+    return pl.DataFrame(rows, schema=["queue", "replication", "value"], orient="row")
+
+
+def test_a_ranking_leaves_out_replications_that_lack_a_run_and_refuses_zeros() -> None:
+    metric = METRICS["completion_time"]
+    frame = values({"a": [1.0, 1.1, 1.2, 1.0, 1.1, 1.3, 1.2], "b": [2.0, 2.1, 2.5, 2.2, 2.1, 2.6, 2.3]})
+    both = pl.concat([frame.with_columns(other=pl.lit(one)) for one in ("x", "y")])
+    lacking = both.filter(~((pl.col("queue") == "b") & (pl.col("replication") == 6) & (pl.col("other") == "y")))
+    first, second = ranked(lacking, "queue", ["b", "a"], metric)
+    assert (first.name, first.value.n, second.value.n) == ("a", 7, 6)
+    assert second.lead is not None and second.lead.ahead
+    with pytest.raises(NotInResultsError, match="not above 0"):
+        ranked(values({"a": [0.0, 1.0], "b": [1.0, 1.0]}), "queue", ["a", "b"], metric)
+    with pytest.raises(NotInResultsError, match="no two levels"):
+        ranked(values({"a": [2.0, 1.0]}), "queue", ["a", "b"], metric)
+
+
+def test_of_equal_levels_a_ranking_rarely_calls_one_behind() -> None:
+    dice, wrong = np.random.default_rng(5), 0
+    for _ in range(200):
+        frame = values({f"q{k}": list(np.exp(0.2 * dice.standard_normal(8))) for k in range(4)})
+        found = ranked(frame, "queue", [f"q{k}" for k in range(4)], METRICS["completion_time"])
+        wrong += any(one.lead is not None and one.lead.ahead for one in found)
+    # At most 5 % of 200, and three standard deviations of that.
+    assert wrong <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
 
 
 def test_an_interval_over_unnamed_factors_is_taken_over_replications(results: Results) -> None:

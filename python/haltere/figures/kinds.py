@@ -17,6 +17,7 @@ from haltere.figures.heatmaps import Heatmaps
 from haltere.figures.lines import Cdfs, Lines, Scatters
 from haltere.figures.overviews import Overview
 from haltere.figures.points import Points
+from haltere.figures.rankings import Rankings
 from haltere.figures.ratios import Ratios
 from haltere.figures.spec import FigureList, Kind
 from haltere.figures.timeline import Timeline
@@ -26,7 +27,7 @@ from haltere.metrics.levels import Known
 from haltere.metrics.tables import UnknownNameError, check_names
 
 KINDS: list[type[Kind]] = [
-    Overview, Timeline, Points, Choices, Lines, Ratios, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,
+    Overview, Timeline, Points, Choices, Lines, Ratios, Rankings, Cdfs, Violins, Scatters, Heatmaps, Boxes, Bars,
 ]  # fmt: skip
 """In the order of a report. `register` adds to them."""
 
