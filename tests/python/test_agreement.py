@@ -143,6 +143,20 @@ def test_a_treatment_is_the_median_of_the_replications_that_ended_on_both_sides(
     assert log_ratio(frame)[0] == pytest.approx(np.log(2))
 
 
+def test_treatments_stay_in_order_so_that_an_interval_is_the_same_each_time() -> None:
+    rates, sides = [f"{n}Mbit/s" for n in range(1, 201)], ("model", "linux")
+    of_runs = [
+        {"run_id": f"{rate} {side}", "experiment": "packets", "fidelity": side, "rate": rate, "replication": 0}
+        for rate in rates
+        for side in sides
+    ]
+    runs = pl.DataFrame([{**row, "status": "ok"} for row in of_runs])
+    flows = pl.DataFrame([{"run_id": row["run_id"], "completion_s": 1.0 + n} for n, row in enumerate(of_runs)])
+    tables = Tables(runs, flows.reverse(), {"packets": {"fidelity": list(sides), "rate": rates}})
+    found = side_by_side(tables, "packets", "completion_s", Sides("fidelity", *sides), flows=True)
+    assert found["rate"].to_list() == rates
+
+
 def test_the_study_has_every_discipline_of_the_kernel_and_two_fidelities() -> None:
     # The kernel of this machine may be older than a discipline; the study's own fidelities stand in its header.
     study = Study.load(STUDY, fidelity=("model",))

@@ -44,7 +44,7 @@ def side_by_side(tables: Tables, experiment: str, column: str, sides: Sides, *, 
     ended = runs.filter(pl.col("status") == "ok")
     if flows:
         means = tables.flows.group_by("run_id").agg(value=pl.col(column).cast(pl.Float64).mean())
-        ended = ended.join(means, on="run_id")
+        ended = ended.join(means, on="run_id", maintain_order="left")
     else:
         ended = ended.with_columns(value=pl.col(column).cast(pl.Float64))
     factors = [name for name in tables.factors[experiment] if name != sides.column]
