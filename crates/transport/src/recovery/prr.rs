@@ -104,4 +104,32 @@ mod tests {
         prr.on_ack(PrrAck { delivered: 1, in_flight: 4, safe: true, mss: 1 });
         assert_eq!(prr.window(), 6);
     }
+
+    #[test]
+    fn segments_of_many_bytes_are_counted_whole() {
+        let mut prr = Prr::new(20_000, 10_000);
+        let ack = |delivered, in_flight| PrrAck { delivered, in_flight, safe: false, mss: 1000 };
+        prr.on_ack(ack(1000, 18_000));
+        assert_eq!(prr.window(), 19_000);
+        prr.on_sent(1000);
+        // Half of 2000 bytes has been sent; of 3000 one segment more is due.
+        prr.on_ack(ack(1000, 17_000));
+        assert_eq!(prr.window(), 17_000);
+        prr.on_ack(ack(1000, 16_000));
+        assert_eq!(prr.window(), 17_000);
+        // A segment that was not sent after all is due again.
+        prr.on_sent(1000);
+        prr.on_withdrawn(1000);
+        prr.on_ack(ack(1000, 15_000));
+        assert_eq!(prr.window(), 16_000);
+    }
+
+    #[test]
+    fn an_ack_that_delivers_nothing_changes_nothing_and_the_target_is_not_exceeded() {
+        let mut prr = Prr::new(20, 10);
+        prr.on_ack(PrrAck { delivered: 0, in_flight: 4, safe: true, mss: 1 });
+        assert_eq!(prr.window(), 20);
+        prr.on_ack(PrrAck { delivered: 30, in_flight: 4, safe: true, mss: 1 });
+        assert_eq!(prr.window(), 10);
+    }
 }

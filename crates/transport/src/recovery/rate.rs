@@ -193,3 +193,97 @@ impl RateSampler {
         self.lost
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    #[test]
+    fn the_newest_packet_of_an_ack_gives_the_sample() {
+        let mut sampler = RateSampler::default();
+        let first = sampler.on_sent(at(0), 0);
+        let second = sampler.on_sent(at(2), 1000);
+        let third = sampler.on_sent(at(2), 2000);
+        // Two that left when as much had been delivered: the one that left later. An ACK may name it first.
+        sampler.on_delivered(at(40), 1000, at(2), second);
+        sampler.on_delivered(at(40), 1000, at(0), first);
+        assert_eq!(sampler.pending_prior_delivered(), Some(0));
+        let sample = sampler.sample(None);
+        assert_eq!((sample.delivered, sample.interval, sample.in_flight), (2000, Span::from_millis(40), 1000));
+        // Of two that left at one time, the first that is named.
+        let fourth = sampler.on_sent(at(50), 1000);
+        sampler.on_delivered(at(60), 1000, at(2), third);
+        sampler.on_delivered(at(60), 1000, at(50), fourth);
+        let sample = sampler.sample(None);
+        assert_eq!((sample.prior_delivered, sample.delivered, sample.in_flight), (2000, 2000, 1000));
+        // Since the packet whose ACK began the flight was sent at 2 ms, 48 ms passed; the ACKs took 20.
+        assert_eq!(sample.interval, Span::from_millis(48));
+        assert_eq!((sampler.delivered(), sampler.delivered_time()), (4000, at(60)));
+    }
+
+    #[test]
+    fn a_later_packet_that_knew_of_less_is_not_newer() {
+        let mut sampler = RateSampler::default();
+        let old = sampler.on_sent(at(0), 0);
+        sampler.on_delivered(at(10), 500, at(0), old);
+        let _ = sampler.sample(None);
+        let new = sampler.on_sent(at(20), 1000);
+        assert_eq!((old.delivered, new.delivered), (0, 500));
+        sampler.on_delivered(at(30), 500, at(20), new);
+        // Its record is older, although it was sent again later.
+        sampler.on_delivered(at(30), 500, at(25), old);
+        assert_eq!(sampler.pending_prior_delivered(), Some(500));
+        // The same moment twice: the first that was named stays.
+        sampler.on_delivered(at(30), 500, at(20), new.with_in_flight(7));
+        assert_eq!(sampler.sample(None).in_flight, 1000);
+    }
+
+    #[test]
+    fn an_interval_below_the_least_rtt_is_no_sample() {
+        let one = |least: u64| {
+            let mut sampler = RateSampler::default();
+            let sent = sampler.on_sent(at(0), 0);
+            sampler.on_lost(300);
+            sampler.on_lost(200);
+            sampler.on_found(100);
+            sampler.on_delivered(at(40), 1000, at(0), sent.with_in_flight(u64::MAX));
+            sampler.sample(Some(Span::from_millis(least)))
+        };
+        assert_eq!(one(40).rate(), Rate::of(1000, Span::from_millis(40)));
+        let short = one(41);
+        assert_eq!((short.rate(), short.lost, short.in_flight), (None, 400, u64::from(u32::MAX)));
+        assert_eq!(RateSampler::default().sample(None), RateSample::NONE);
+    }
+
+    #[test]
+    fn the_application_limits_samples_until_what_was_in_flight_is_delivered() {
+        let mut sampler = RateSampler::default();
+        sampler.on_app_limited(0);
+        assert!(sampler.is_app_limited() && sampler.is_app_limited_to(0) && sampler.is_app_limited_to(1));
+        assert!(!sampler.is_app_limited_to(2));
+        let first = sampler.on_sent(at(0), 0);
+        sampler.on_app_limited(1000);
+        let second = sampler.on_sent(at(1), 1000);
+        assert!(first.app_limited && second.app_limited);
+        sampler.on_delivered(at(20), 1000, at(0), first);
+        assert!(sampler.sample(None).app_limited && sampler.is_app_limited());
+        sampler.on_delivered(at(21), 1, at(1), second);
+        assert!(sampler.sample(None).app_limited && !sampler.is_app_limited());
+        assert!(!sampler.on_sent(at(30), 0).app_limited);
+    }
+
+    #[test]
+    fn an_idle_sender_begins_a_new_flight() {
+        let mut sampler = RateSampler::default();
+        let first = sampler.on_sent(at(0), 0);
+        sampler.on_delivered(at(10), 1000, at(0), first);
+        let _ = sampler.sample(None);
+        let second = sampler.on_sent(at(500), 0);
+        assert_eq!((second.first_sent, second.delivered_time, second.delivered), (at(500), at(500), 1000));
+        assert_eq!((second.lost, sampler.lost()), (0, 0));
+    }
+}
