@@ -16,6 +16,7 @@
 
 mod control;
 mod model;
+mod rules;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,8 @@ use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Est
 use crate::recovery::WindowedMax;
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
+pub(super) use rules::Rules;
+use rules::THREE;
 
 pub(super) const ENTRY: Implementation = Implementation {
     label: "BBRv3",
@@ -61,18 +64,6 @@ enum State {
 }
 
 impl State {
-    /// The table of section "Summary of Control Behavior in the State Machine".
-    fn gains(self) -> (f64, f64) {
-        match self {
-            State::Startup => (2.77, 2.0),
-            State::Drain => (0.5, 2.0),
-            State::Down => (0.9, 2.0),
-            State::Cruise | State::Refill => (1.0, 2.0),
-            State::Up => (1.25, 2.25),
-            State::ProbeRtt => (1.0, 0.5),
-        }
-    }
-
     /// `IsInAProbeBWState`.
     fn probes_bandwidth(self) -> bool {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
@@ -123,9 +114,10 @@ struct Sample {
     app_limited: bool,
 }
 
-/// BBR version 3. Bandwidths are in bit/s, volumes in bytes.
+/// BBR version 3, or [version 2](super::bbr2) by other rules. Bandwidths are in bit/s, volumes in bytes.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
+    rules: &'static Rules,
     mss: u64,
     grain: u64,
     initial_window: u64,
@@ -176,6 +168,8 @@ pub struct Bbr3 {
     min_rtt: Option<Span>,
     min_rtt_at: Time,
     min_rtt_expired: bool,
+    /// The least RTT since ProbeRTT could last have come, and when it was seen. Version 3 has one filter for both.
+    probe_rtt_min: Option<(Span, Time)>,
     probe_rtt_window: u64,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
@@ -193,12 +187,17 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// `OnInit`.
     pub(super) fn new(config: Config) -> Bbr3 {
+        Bbr3::with(config, &THREE)
+    }
+
+    /// `OnInit`.
+    pub(super) fn with(config: Config, rules: &'static Rules) -> Bbr3 {
         let (mss, grain) = (config.mss.max(1), config.grain.max(1));
         let initial_window = whole(config.initial_window, grain).max(grain);
         let undo = Undo { state: None, bw_shortterm: 0, inflight_shortterm: 0, inflight_longterm: 0 };
         let mut bbr = Bbr3 {
+            rules,
             mss,
             grain,
             initial_window,
@@ -240,6 +239,7 @@ impl Bbr3 {
             min_rtt: None,
             min_rtt_at: Time::ZERO,
             min_rtt_expired: false,
+            probe_rtt_min: None,
             probe_rtt_window: initial_window,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
@@ -265,6 +265,11 @@ impl Bbr3 {
             self.min_rtt_at = now;
             self.extra_start = now;
         }
+    }
+
+    /// Gains of pacing rate and window in the present state.
+    fn gains(&self) -> (f64, f64) {
+        self.rules.gains(self.state)
     }
 
     fn max_bw(&self) -> u64 {
@@ -326,7 +331,7 @@ impl CongestionController for Bbr3 {
         self.phase = ack.phase;
         self.saved &= self.in_recovery();
         self.marks_app_limited = self.state == State::ProbeRtt;
-        self.pace(self.state.gains().0);
+        self.pace(self.gains().0);
         self.set_window(ack);
     }
 

@@ -434,6 +434,8 @@ haltere_net::built_in! {
     LP = lp,
     /// Copa.
     COPA = copa,
+    /// BBR version 2.
+    BBR2 = bbr2,
     /// BBR version 3.
     BBR3 = bbr3,
     /// DCTCP.

@@ -18,7 +18,7 @@ impl Bbr3 {
     pub(super) fn pace_first(&mut self, srtt: Option<Span>) {
         self.has_seen_rtt |= srtt.is_some();
         let nominal = Rate::of(self.initial_window, srtt.unwrap_or(NOMINAL_RTT)).map_or(0, Rate::as_bps);
-        self.pacing = (State::Startup.gains().0 * nominal as f64) as u64;
+        self.pacing = (self.rules.startup.0 * nominal as f64) as u64;
     }
 
     /// `SetPacingRateWithGain`: until the pipe is full the rate only rises.
@@ -71,7 +71,7 @@ impl Bbr3 {
     /// `SetCwnd`.
     pub(super) fn set_window(&mut self, ack: &Ack) {
         let extra = self.extra_acked.get().unwrap_or(0);
-        let most = self.with_budget(self.bdp(self.bw, self.state.gains().1).saturating_add(extra));
+        let most = self.with_budget(self.bdp(self.bw, self.gains().1).saturating_add(extra));
         let grown = self.window.saturating_add(ack.delivered);
         if self.full_reached {
             self.window = grown.min(most);

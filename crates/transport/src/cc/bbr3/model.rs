@@ -159,7 +159,7 @@ impl Bbr3 {
             self.inflight_longterm = sample.tx_in_flight.max(least);
         }
         if self.state == State::Up {
-            self.undo.state = Some(State::Up);
+            self.undo.state = self.rules.restores_state.then_some(State::Up);
             self.start_down(now);
         }
     }
@@ -181,7 +181,12 @@ impl Bbr3 {
                 return true;
             }
         }
-        if !sample.too_high() && self.inflight_longterm != u64::MAX {
+        if sample.too_high() {
+            // Version 3 looks at each lost packet only.
+            if self.rules.are_of_two() && self.bw_probe_sample {
+                self.handle_inflight_too_high(ack.now, *sample);
+            }
+        } else if self.inflight_longterm != u64::MAX {
             self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight);
             if self.state == State::Up {
                 self.probe_inflight_upward(ack);

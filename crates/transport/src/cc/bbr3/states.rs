@@ -6,11 +6,7 @@ use haltere_net::{Span, Time};
 /// The pipe is full after this many rounds with less growth than a quarter (`CheckFullBWReached`).
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// Runs of lost packets in a round that end Startup (`BBRStartupFullLossCnt`).
-const STARTUP_LOSS_RUNS: u32 = 6;
-/// The number of rounds after which Drain ends in any case.
-const DRAIN_ROUNDS: u64 = 3;
-/// `BBR.MinRTTFilterLen`, which is `BBR.ProbeRTTInterval`, and `BBR.ProbeRTTDuration`.
+/// `BBR.MinRTTFilterLen`, which is `BBR.ProbeRTTInterval` in version 3, and `BBR.ProbeRTTDuration`.
 const MIN_RTT_FILTER: Span = Span::from_secs(10);
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// Bandwidth is probed after two to three seconds (`PickProbeWait`), or as many rounds as a Reno flow would need to grow
@@ -25,8 +21,10 @@ impl Bbr3 {
         if self.full.now || !self.round_start || sample.app_limited || sample.rate == 0 {
             return;
         }
-        if sample.rate as f64 >= self.full.base as f64 * FULL_GROWTH {
-            self.full = FullBandwidth { base: sample.rate, ..FullBandwidth::default() };
+        // Version 2 asks in Startup alone, and looks at the largest bandwidth.
+        let rate = if self.rules.are_of_two() { self.max_bw() } else { sample.rate };
+        if rate as f64 >= self.full.base as f64 * FULL_GROWTH {
+            self.full = FullBandwidth { base: rate, ..FullBandwidth::default() };
             return;
         }
         self.full.rounds += 1;
@@ -51,11 +49,12 @@ impl Bbr3 {
             return;
         }
         let repaired = std::mem::replace(&mut self.repaired_in_round, recovering);
-        if repaired && self.loss_runs >= STARTUP_LOSS_RUNS && sample.too_high() {
-            self.undo.state = Some(State::Startup);
+        if repaired && self.loss_runs >= self.rules.startup_losses && sample.too_high() {
+            self.undo.state = self.rules.restores_state.then_some(State::Startup);
             self.full.now = true;
             self.full_reached = true;
-            self.inflight_longterm = self.bdp(self.bw, 1.0).max(self.inflight_latest);
+            let latest = if self.rules.are_of_two() { 0 } else { self.inflight_latest };
+            self.inflight_longterm = self.bdp(self.bw, 1.0).max(latest);
         }
         self.loss_runs = 0;
     }
@@ -63,7 +62,7 @@ impl Bbr3 {
     /// `CheckDrainDone`.
     pub(super) fn check_drain_done(&mut self, ack: &Ack) {
         let drained = ack.in_flight <= self.inflight(self.bw, 1.0);
-        if self.state == State::Drain && (drained || self.rounds > self.drain_start + DRAIN_ROUNDS) {
+        if self.state == State::Drain && (drained || self.rounds > self.drain_start.saturating_add(self.rules.drain_rounds)) {
             self.start_down(ack.now);
         }
     }
@@ -98,7 +97,8 @@ impl Bbr3 {
     }
 
     /// `StartProbeBW_UP`.
-    fn start_up(&mut self, sample: &Sample) {
+    fn start_up(&mut self, now: Time, sample: &Sample) {
+        self.cycle_start = now;
         self.ack_phase = AckPhase::ProbeStarting;
         self.start_round();
         self.full = FullBandwidth { base: sample.rate, ..FullBandwidth::default() };
@@ -114,16 +114,23 @@ impl Bbr3 {
         let state = self.state;
         match state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.start_refill(),
-            State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
+            State::Down if self.is_time_to_cruise(ack) => self.start_cruise(),
             State::Refill if self.round_start => {
                 self.bw_probe_sample = true;
-                self.start_up(&sample);
+                self.start_up(ack.now, &sample);
             }
             State::Up if self.is_time_to_go_down(ack, &sample) => {
                 self.prev_probe_too_high = false;
                 self.start_down(ack.now);
             }
             _ => {}
+        }
+    }
+
+    fn start_cruise(&mut self) {
+        self.state = State::Cruise;
+        if self.rules.are_of_two() && self.inflight_shortterm != u64::MAX {
+            self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
         }
     }
 
@@ -142,6 +149,10 @@ impl Bbr3 {
             self.prev_probe_precautionary = true;
             return true;
         }
+        if let Some(gain) = self.rules.up_ends_at {
+            let long_enough = self.min_rtt.is_some_and(|rtt| ack.now > self.cycle_start + rtt);
+            return long_enough && ack.prior_in_flight >= self.inflight(self.max_bw(), gain);
+        }
         if ack.window_limited && self.window >= self.inflight_longterm {
             // This bound limits the bandwidth.
             self.full = FullBandwidth { base: sample.rate, ..FullBandwidth::default() };
@@ -155,10 +166,13 @@ impl Bbr3 {
     /// `UpdateMinRTT`.
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
         self.min_rtt_expired = ack.now > self.min_rtt_at + MIN_RTT_FILTER;
+        if let Some(interval) = self.rules.probe_rtt_interval {
+            return self.update_both_min_rtts(ack, interval);
+        }
         if self.min_rtt_expired && self.state != State::ProbeRtt {
             // `SaveProbeRTTCwnd`: uses the minimum that was valid so far, not the new one, which was measured with a
             // full queue.
-            let half = self.bdp(self.bw, State::ProbeRtt.gains().1);
+            let half = self.bdp(self.bw, self.rules.gains(State::ProbeRtt).1);
             self.probe_rtt_window = half.max(self.min_pipe());
         }
         if let Some(rtt) = ack.rtt
@@ -167,6 +181,23 @@ impl Bbr3 {
             self.min_rtt = Some(rtt);
             self.min_rtt_at = ack.now;
         }
+    }
+
+    /// Version 2's two filters: that of the last `interval`, whose end is the time for ProbeRTT, feeds that of ten seconds.
+    fn update_both_min_rtts(&mut self, ack: &Ack, interval: Span) {
+        let (least, at) = self.probe_rtt_min.unwrap_or((self.min_rtt.unwrap_or(Span::MAX), self.min_rtt_at));
+        let expired = ack.now > at + interval;
+        if expired && self.state != State::ProbeRtt {
+            let half = self.bdp(self.bw, self.rules.gains(State::ProbeRtt).1);
+            self.probe_rtt_window = half.max(self.min_pipe());
+        }
+        let newest = ack.rtt.filter(|rtt| *rtt < least || expired).map(|rtt| (rtt, ack.now));
+        let (least, at) = newest.unwrap_or((least, at));
+        self.probe_rtt_min = Some((least, at));
+        if least < Span::MAX && (self.min_rtt_expired || self.min_rtt.is_none_or(|min| least <= min)) {
+            (self.min_rtt, self.min_rtt_at) = (Some(least), at);
+        }
+        self.min_rtt_expired = expired;
     }
 
     /// `CheckProbeRTT`.
@@ -205,11 +236,12 @@ impl Bbr3 {
             return;
         }
         self.min_rtt_at = now;
+        self.probe_rtt_min = self.probe_rtt_min.map(|(least, _)| (least, now));
         self.restore_window();
         self.reset_short_term_model();
         if self.full_reached {
             self.start_down(now);
-            self.state = State::Cruise;
+            self.start_cruise();
         } else {
             self.state = State::Startup;
         }

@@ -12,7 +12,7 @@ fn mbps(rate: u64) -> Rate {
 }
 
 /// Runs until `reached` or, at most, for `most`; whether it was.
-fn run_until(bench: &mut Bench<Bbr3>, most: Span, reached: impl Fn(&Bench<Bbr3>) -> bool) -> bool {
+pub(super) fn run_until(bench: &mut Bench<Bbr3>, most: Span, reached: impl Fn(&Bench<Bbr3>) -> bool) -> bool {
     let end = bench.now + most;
     while bench.now < end {
         if reached(bench) {
@@ -24,12 +24,12 @@ fn run_until(bench: &mut Bench<Bbr3>, most: Span, reached: impl Fn(&Bench<Bbr3>)
 }
 
 /// The estimate as a share of what the path carries.
-fn estimate(bench: &Bench<Bbr3>) -> f64 {
+pub(super) fn estimate(bench: &Bench<Bbr3>) -> f64 {
     bench.cc.max_bw() as f64 / bench.path.goodput().as_bps() as f64
 }
 
 /// The share of the path that was used over `span`.
-fn used(bench: &mut Bench<Bbr3>, span: Span) -> f64 {
+pub(super) fn used(bench: &mut Bench<Bbr3>, span: Span) -> f64 {
     let start = bench.sampler.delivered();
     bench.run(span, |_| {});
     let rate = Rate::of(bench.sampler.delivered() - start, span).map_or(0, Rate::as_bps);
