@@ -79,7 +79,7 @@ class Rankings(Chart):
         heads_shown = (*heads, "÷ the first [corrected 95 %]", "p (corrected)", "")[first:]
         table = Table(heads_shown, [row[first:] for row in rows])
         title = self.title or f"{metric.label} by {label}, best first"
-        return Figure(self.name, title, panels, self.source, own_table=table, wide=True)
+        return Figure(self.name, title, panels, self.source, own_table=table)
 
     def _panel(self, title: str, label: str, found: Sequence[_Level], metric: Metric) -> Panel:
         x, places = listed_axis(label, self.factor, [one.name for one in found])
