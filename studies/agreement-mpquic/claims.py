@@ -97,7 +97,7 @@ def acknowledgements(tables: Tables) -> Verdict:
         value = np.quantile(own, 0.9) / np.quantile(lowest, 0.9)
         outcome = Outcome.CONFIRMED if low > 1 else Outcome.CONTRADICTED if high < 1 else Outcome.UNDECIDED
         what = f"{experiment}: 90th percentile, each path's own ÷ all on the lowest"
-        parts.append(Evidence(what, f"{value:.2f} [{low:.2f}, {high:.2f}] against 1", outcome))
+        parts.append(Evidence(what, f"{value:.2f} [{low:.2f}, {high:.2f}]", outcome, bound="above 1"))
     return all_of(*parts)
 
 

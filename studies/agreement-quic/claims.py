@@ -95,7 +95,7 @@ def smaller(what: str, larger: Values, smaller: Values) -> Evidence:
     low, high = np.quantile(ratio, [0.025, 0.975])
     value = np.quantile(larger, 0.9) / np.quantile(smaller, 0.9)
     outcome = Outcome.CONFIRMED if low > 1 else Outcome.CONTRADICTED if high < 1 else Outcome.UNDECIDED
-    return Evidence(what, f"{value:.2f} [{low:.2f}, {high:.2f}] against 1", outcome)
+    return Evidence(what, f"{value:.2f} [{low:.2f}, {high:.2f}]", outcome, bound="above 1")
 
 
 @claim("With BBR the model's completion times are the stacks' too.", source="this study", whose=OURS)

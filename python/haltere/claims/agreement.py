@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, remark
 from haltere.metrics.tables import Tables
+from haltere.stats import Interval
 
 Values = NDArray[np.float64]
 RESAMPLES = 2000
@@ -76,7 +77,9 @@ def within(what: str, values: Values, share: float, bound: float, *, decides: bo
     """Return the part "this quantile of the sizes lies within the bound", judged by its interval's ends."""
     value, low, high = quantile(values, share)
     outcome = Outcome.CONFIRMED if high <= bound else Outcome.CONTRADICTED if low > bound else Outcome.UNDECIDED
-    return Evidence(what, f"{value:.4f} [{low:.4f}, {high:.4f}] against {bound:g}", outcome if decides else None)
+    interval = Interval(value, low, high, values.size, 0.95, "bootstrap over treatments")
+    numbers = f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    return Evidence(what, numbers, outcome if decides else None, interval, bound=f"at most {bound:g}")
 
 
 def by_level(frame: pl.DataFrame, factor: str, share: float) -> str:
