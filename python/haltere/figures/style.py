@@ -68,6 +68,12 @@ def slant(axes: Axes, labels: Sequence[str], degrees: float = 35) -> None:
         label.set(rotation=degrees, ha="right", rotation_mode="anchor")
 
 
+def wrapped(text: str, width_in: float, size: float) -> str:
+    """The text in lines that are no wider than that, in letters of this size in points."""
+    # A letter is about 0.56 of its size wide on average, in the default font.
+    return textwrap.fill(text, max(12, int(72 * width_in / (0.56 * size))))
+
+
 def legend(figure: Figure, handles: Sequence[Artist], *, place: Place = "outside upper right", most: int = 4) -> None:
     """Set a legend outside the axes of a figure, in as many columns as its width has room for.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from haltere.metrics.contenders import congestion_name, look
+from haltere.metrics.contenders import congestion_name, is_contender, look
 from haltere.results.numbers import parse, parts
 
 
@@ -46,3 +46,14 @@ def text(level: str, factor: str = "") -> str:
     if factor.startswith("congestion"):
         return congestion_name(level)
     return level
+
+
+def named(level: str, factor: str, words: str = "") -> str:
+    """The level where nothing else names its factor: `loss 0 %`. Names of contenders stand alone: `CUBIC`.
+
+    `words` are those for the factor; without any it is its name.
+    """
+    if is_contender(level):
+        return look(level).name
+    alone = not level or factor in ("transport", "contender") or factor.startswith("congestion")
+    return text(level, factor) if alone else f"{words or factor.replace('_', ' ')} {text(level, factor)}"
