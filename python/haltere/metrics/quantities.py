@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from haltere.errors import grouped
 from haltere.metrics.contenders import congestion_name, is_contender, look
 from haltere.results.numbers import parse, parts
 
@@ -36,10 +37,11 @@ def ordered(levels: Iterable[str]) -> list[str]:
 
 
 def text(level: str, factor: str = "") -> str:
-    """The level as shown to readers: a space before the unit, protocols named as their authors write them."""
+    """The level as readers see it: spaces before a unit and in long numbers, protocols as their authors write them."""
     found = parts(level)
     if found is not None:
         written = level.strip().removesuffix(found[1]).rstrip()
+        written = grouped(int(written)) if written.isdecimal() else written
         return f"{written} {'packets' if found[1] == 'p' else found[1]}".strip()
     if factor in ("transport", "contender"):
         return look(level).name

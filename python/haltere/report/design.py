@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from haltere.errors import grouped
 from haltere.metrics import quantities
 
 Factors = Mapping[str, Sequence[str]]
@@ -14,6 +15,7 @@ Factors = Mapping[str, Sequence[str]]
 _PLACEHOLDER = re.compile(r"^\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}$")
 
 
+_LONG = re.compile(r"(?<![\d.])\d{5,}(?!\.)")
 Links = Sequence[Mapping[str, Any]]
 """The links of an experiment in words, as the manifest states them (`haltere.runner.links`)."""
 
@@ -44,7 +46,7 @@ def links_said(links: Links) -> list[tuple[str, str, Sequence[str]]]:
         ways = {"down": link["down"]} if link["down"] == link["up"] else {"down": link["down"], "up": link["up"]}
         for way, texts in ways.items():
             name = link["name"] if len(ways) == 1 else f"{link['name']}, {way}"
-            few = len(texts) <= 2
+            few, texts = len(texts) <= 2, [_LONG.sub(lambda number: grouped(int(number[0])), text) for text in texts]
             rows.append((name, " · ".join(texts) if few else f"{len(texts)} settings", () if few else texts))
     return rows
 
