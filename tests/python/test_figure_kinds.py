@@ -17,14 +17,17 @@ from haltere import Results, Study, figures, load
 from haltere.errors import InputError
 from haltere.figures import kinds
 from haltere.figures.bars import Bars
-from haltere.figures.on_paper import draw
+from haltere.figures.on_paper import draw, fill
 from haltere.figures.on_screen import svgs
 from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Rect, Series, apart, without_overlaps
 from haltere.figures.points import Points
 from haltere.figures.ratios import Ratios
 from haltere.figures.samples import Part, factor_axis, listed_axis, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
+from haltere.figures.style import paper
 from haltere.figures.timeline import Timeline
+from haltere.metrics import quantities
+from haltere.metrics.contenders import is_contender
 from haltere.metrics.tables import Tables
 from haltere.report import build
 
@@ -374,3 +377,22 @@ def test_a_long_title_takes_several_lines_on_paper(tmp_path: Path) -> None:
         heights.append(float(re.findall(r'height="([0-9.]+)pt"', file.read_text())[0]))
         assert title not in file.read_text() or title == "short"
     assert heights[1] > heights[0]
+
+
+def test_a_level_of_several_words_is_no_contender() -> None:
+    assert is_contender("tcp/cubic") and not is_contender("tcp/cubic beside itself")
+    assert quantities.named("tcp/cubic beside itself", "mix", "flows") == "flows tcp/cubic beside itself"
+
+
+def test_a_legend_that_has_no_room_beside_the_title_stands_below() -> None:
+    def at(labels: list[str]) -> float:
+        series = [Series(f"level {n}", label, [Line([(0, 0), (1, 1)])]) for n, label in enumerate(labels)]
+        panel = Panel("one", Axis("x", 0, 1), Axis("y", 0, 1), series)
+        with paper():
+            canvas = Canvas(figsize=(7.1, 2.5))
+            fill(Figure("f", "Endless flows: the delay of the queue", [panel, panel], colours="flows"), canvas)
+            canvas.canvas.draw()
+        (legend,) = canvas.legends
+        return float(legend.get_window_extent().y0) / float(canvas.bbox.height)
+
+    assert at(["one", "two"]) > 0.5 > at([f"{n} flows of a kind beside another" for n in range(4)])

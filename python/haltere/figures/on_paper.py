@@ -132,9 +132,12 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
         notes = [Patch(alpha=0.0, label=f"{word}: {meaning}") for word, meaning in figure.notes]
         place: style.Place = "outside lower center" if figure.cell else "outside upper right"
         most = 2 * grid.shape[1] if figure.cell else 4
-        style.legend(canvas, [*_of(figure), *keys(figure.legend), *notes], place=place, most=most)
+        head = f"{figure.colours}:" if figure.colours else ""
+        beside = "" if len(figure.panels) == 1 else figure.title
+        style.legend(canvas, [*keys(figure.legend), *notes], place=place, most=most, head=head, beside=beside)
     else:
-        inside(grid[0][0], figure.panels[0], _of(figure))
+        of = [Patch(alpha=0.0, label=f"{figure.colours}:")] if figure.colours else []
+        inside(grid[0][0], figure.panels[0], of)
     _title(figure, canvas, grid[0][0])
 
 
@@ -154,11 +157,6 @@ def _title(figure: Figure, canvas: Canvas | SubFigure, first: Axes) -> None:
             canvas.suptitle(title, x=0.01, ha="left", fontsize=8)
     if isinstance(canvas, Canvas):
         canvas.set_figheight(canvas.get_figheight() + _LINE * title.count("\n"))
-
-
-def _of(figure: Figure) -> list[Artist]:
-    """The words for the factor whose levels a legend has, at its beginning."""
-    return [Patch(alpha=0.0, label=f"{figure.colours}:")] if figure.colours else []
 
 
 def inside(axes: Axes, panel: Panel, before: Sequence[Artist] = ()) -> None:
