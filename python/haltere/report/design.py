@@ -41,13 +41,14 @@ def said(levels: Sequence[str], factor: str) -> tuple[str, Sequence[str]]:
 
 def links_said(links: Links) -> list[tuple[str, str, Sequence[str]]]:
     """Return for each direction of each link its name, its values in words, and all of them if they are many."""
-    rows = []
+    rows: list[tuple[str, str, Sequence[str]]] = []
     for link in links:
         ways = {"down": link["down"]} if link["down"] == link["up"] else {"down": link["down"], "up": link["up"]}
         for way, texts in ways.items():
             name = link["name"] if len(ways) == 1 else f"{link['name']}, {way}"
-            few, texts = len(texts) <= 2, [_LONG.sub(lambda number: grouped(int(number[0])), text) for text in texts]
-            rows.append((name, " · ".join(texts) if few else f"{len(texts)} settings", () if few else texts))
+            shown = [_LONG.sub(lambda number: grouped(int(number[0])), text) for text in texts]
+            few = len(shown) <= 2
+            rows.append((name, " · ".join(shown) if few else f"{len(shown)} settings", () if few else shown))
     return rows
 
 
