@@ -123,9 +123,14 @@ def among(name: str, known: Collection[str]) -> str:
     return f"{', '.join(known)}" + (f"; did you mean {near}?" if near else "")
 
 
+def grouped(number: int) -> str:
+    """Return a whole number with a thin space between thousands; one of four digits, which may be a year, without."""
+    return f"{number:,}".replace(",", "\u202f") if abs(number) >= 10_000 else str(number)
+
+
 def counted(number: int, thing: str) -> str:
     """Return a number of things: `1 run`, `3 runs`."""
-    return f"{number} {thing}" + ("" if number == 1 else "s")
+    return f"{grouped(number)} {thing}" + ("" if number == 1 else "s")
 
 
 _SAID = {

@@ -217,7 +217,7 @@ def test_a_heat_map_is_strongest_where_the_mean_is_largest(results: Results) -> 
     cells = of(figures.heatmap(results, metric="goodput", x="rate", y="loss", where={"transport": "tcp"}).figure, Rect)
     assert len({cell.place for cell in cells}) == len(cells) == 6
     strongest = max(cells, key=lambda cell: cell.strength)
-    assert strongest.place == "0 %, 50 Mbit/s"
+    assert strongest.place == "loss 0 %, rate 50 Mbit/s"
 
 
 def test_a_violin_ends_at_its_values_and_is_widest_where_they_are() -> None:

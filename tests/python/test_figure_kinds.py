@@ -17,13 +17,17 @@ from haltere import Results, Study, figures, load
 from haltere.errors import InputError
 from haltere.figures import kinds
 from haltere.figures.bars import Bars
+from haltere.figures.on_paper import draw, fill
 from haltere.figures.on_screen import svgs
 from haltere.figures.parts import Axis, Dot, Figure, Line, Mark, Panel, Rect, Series, apart, without_overlaps
 from haltere.figures.points import Points
 from haltere.figures.ratios import Ratios
 from haltere.figures.samples import Part, factor_axis, listed_axis, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
+from haltere.figures.style import paper
 from haltere.figures.timeline import Timeline
+from haltere.metrics import quantities
+from haltere.metrics.contenders import is_contender
 from haltere.metrics.tables import Tables
 from haltere.report import build
 
@@ -277,6 +281,31 @@ def test_panels_name_their_factor_unless_a_contender_does(results: Results) -> N
     assert titles == [["loss 0 %", "loss 1 %", "loss 5 %"], ["CUBIC", "BBR"]]
 
 
+def test_titles_from_where_name_their_factors_on_screen_and_on_paper(results: Results, tmp_path: Path) -> None:
+    where = {"loss": "1%", "congestion": "cubic", "rate": "5Mbit/s", "delay": "10ms"}
+    for of in (
+        figures.line(results, **TIME, x="size", where=where),
+        figures.bar(results, **TIME, x="size", where=where),
+    ):
+        assert of.figure.title == "loss 1 %, CUBIC, rate 5 Mbit/s, delay 10 ms"
+    heat = figures.heatmap(results, **TIME, x="size", y="transport", where=where)
+    assert heat.figure.title == "loss 1 %, CUBIC, rate 5 Mbit/s, delay 10 ms"
+    for file in heat.save(tmp_path / "heat.svg"):
+        assert "<!-- loss 1 %, CUBIC, rate 5 Mbit/s" in file.read_text()
+
+
+def test_a_legend_says_whose_levels_it_has(results: Results) -> None:
+    by = {
+        name: figures.bar(results, **TIME, x="size", series=name, where={"delay": "10ms"})
+        for name in ("loss", "congestion")
+    }
+    assert by["loss"].figure.colours == "loss" and by["congestion"].figure.colours == ""
+    assert "<span>loss:</span>" in by["loss"]._repr_html_()
+    assert by["loss"].figure.table.heads[1:] == ["loss 0 %", "loss 1 %", "loss 5 %"]
+    places = {mark.place for panel in by["loss"].figure.panels for _, mark in panel.each()}
+    assert "loss 1 %, size 32 MB" in places
+
+
 def test_a_ratio_below_one_lies_inside_its_interval() -> None:
     runs = [
         {"run_id": f"{q}{r}", "experiment": "e", "queue": q, "replication": r, "status": "ok", "value_s": value}
@@ -337,3 +366,33 @@ def test_points_that_look_like_one_have_one_label() -> None:
     (panel,) = Points(name="n", experiment="e", **fields).figure(Data(tables)).panels
     dots = [mark for _, mark in panel.each(Dot)]
     assert len(dots) == 3 and sorted(filter(None, (dot.label for dot in dots))) == ["far", "near, nearer"]
+
+
+def test_a_long_title_takes_several_lines_on_paper(tmp_path: Path) -> None:
+    panel = Panel("", Axis("x", 0, 1), Axis("y", 0, 1), [Series("first", "", [Line([(0, 0), (1, 1)])])])
+    words = "bottleneck rate 40 Mbit/s, delay 100 ms, CUBIC, object 32 MB"
+    heights = []
+    for title in ("short", words):
+        (file,) = draw(Figure("f", title, [panel]), tmp_path / title[:5], formats=("svg",))
+        heights.append(float(re.findall(r'height="([0-9.]+)pt"', file.read_text())[0]))
+        assert title not in file.read_text() or title == "short"
+    assert heights[1] > heights[0]
+
+
+def test_a_level_of_several_words_is_no_contender() -> None:
+    assert is_contender("tcp/cubic") and not is_contender("tcp/cubic beside itself")
+    assert quantities.named("tcp/cubic beside itself", "mix", "flows") == "flows tcp/cubic beside itself"
+
+
+def test_a_legend_that_has_no_room_beside_the_title_stands_below() -> None:
+    def at(labels: list[str]) -> float:
+        series = [Series(f"level {n}", label, [Line([(0, 0), (1, 1)])]) for n, label in enumerate(labels)]
+        panel = Panel("one", Axis("x", 0, 1), Axis("y", 0, 1), series)
+        with paper():
+            canvas = Canvas(figsize=(7.1, 2.5))
+            fill(Figure("f", "Endless flows: the delay of the queue", [panel, panel], colours="flows"), canvas)
+            canvas.canvas.draw()
+        (legend,) = canvas.legends
+        return float(legend.get_window_extent().y0) / float(canvas.bbox.height)
+
+    assert at(["one", "two"]) > 0.5 > at([f"{n} flows of a kind beside another" for n in range(4)])

@@ -493,7 +493,7 @@ def test_a_timeline_of_several_levels_shows_the_window_of_each(tables: Tables, t
     assert (
         [series.label for series in window.series]
         == [series.label for series in flight.series]
-        == [quantities.text(level) for level in ("5p", "20p")]
+        == [f"ring {quantities.text(level)}" for level in ("5p", "20p")]
     )
     for (_, above), (_, below) in zip(window.each(Line), flight.each(Line), strict=True):
         assert max(value for _, value in above.points) > 0.5 * max(value for _, value in below.points) > 0

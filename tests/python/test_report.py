@@ -189,7 +189,7 @@ def test_text_of_a_study_cannot_become_markup(tmp_path: Path, small: Path) -> No
 def test_a_variant_is_drawn_from_its_own_levels(tmp_path: Path, small: Path) -> None:
     wider = {**synthetic.BASE, "congestion": ["cubic", "bbr", "newreno"]}
     _, text = report(tmp_path, Truth(experiments={"base": wider}, replications=2), small)
-    assert "NewReno, 32 MB" in text
+    assert "NewReno, object 32 MB" in text
     assert "CUBIC · BBR · NewReno" in text
 
 

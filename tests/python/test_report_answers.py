@@ -15,15 +15,16 @@ from haltere.claims import Outcome, all_of, below, between, claim, exceeds, rema
 from haltere.claims.answering import from_verdicts
 from haltere.claims.comparison import compare
 from haltere.claims.findings import Judged
-from haltere.errors import InputError
+from haltere.errors import InputError, counted
 from haltere.figures import kinds
 from haltere.figures.overviews import Overview
 from haltere.figures.parts import Rect
+from haltere.figures.samples import listed_axis
 from haltere.figures.spec import Data
-from haltere.metrics import METRICS
+from haltere.metrics import METRICS, quantities
 from haltere.metrics.tables import summarise
 from haltere.report import build
-from haltere.report.design import said
+from haltere.report.design import links_said, said
 from haltere.stats import Interval, mean
 from haltere.stats.intervals import mean_of_amounts
 from report_tables import Truth
@@ -199,6 +200,44 @@ def test_many_levels_are_said_as_a_range_and_in_their_order() -> None:
     assert said(["900us", "1ms", "2ms", "3ms", "4ms", "5ms"], "delay")[0] == "900 us to 5 ms, 6 levels"
     many, all_of_them = said([f"kind-{n}" for n in range(20)], "kind")
     assert many.startswith("20 levels, such as kind-0") and len(all_of_them) == 20
+
+
+def test_long_numbers_have_spaces_wherever_a_level_or_a_count_is_shown() -> None:
+    assert (
+        quantities.text("100000000p") == "100\u202f000\u202f000 packets"
+        and quantities.text("10000kB") == "10\u202f000 kB"
+    )
+    assert (quantities.text("2010"), quantities.text("1000p"), quantities.text("0.12345%")) == (
+        "2010",
+        "1000 packets",
+        "0.12345 %",
+    )
+    axis, _ = listed_axis("queue", "queue", ["1000p", "100000000p"])
+    assert [name for _, name in axis.names] == ["1000 packets", "100\u202f000\u202f000 packets"]
+    assert said(["1000p", "100000000p"], "queue")[0] == "1000 · 100\u202f000\u202f000 packets"
+    link = {"name": "link", "down": ["0.1234567Mbit/s, queue drop-tail (limit 1000000p)"]}
+    assert links_said([{**link, "up": link["down"]}])[0][1].endswith(
+        "0.1234567Mbit/s, queue drop-tail (limit 1\u202f000\u202f000p)"
+    )
+    assert (counted(1, "run"), counted(9999, "run"), counted(10800, "run")) == (
+        "1 run",
+        "9999 runs",
+        "10\u202f800 runs",
+    )
+
+
+def test_the_papers_values_have_a_column_only_if_a_claim_has_one(tmp_path: Path, study: Path) -> None:
+    (tmp_path / "one").mkdir()
+    _, text = report(tmp_path / "one", Truth(replications=1), study)
+    assert "The paper's value" not in text and '<table class="claims">' in text
+    claims = (study / "claims.py").read_text()
+    (study / "claims.py").write_text(claims.replace("    whose=PAPER,", '    whose=PAPER, paper="7 %",', 1))
+    (tmp_path / "other").mkdir()
+    _, text = report(tmp_path / "other", Truth(replications=1), study)
+    assert (
+        '<th scope="col">The paper\'s value</th>' in text
+        and '<td class="paper" data-label="The paper\'s value">7 %' in text
+    )
 
 
 def test_with_one_replication_a_claim_says_how_many_it_needs(tmp_path: Path, study: Path) -> None:

@@ -275,7 +275,7 @@ def test_the_first_wrong_field_of_the_file_is_told_and_the_others_are_counted() 
 
 
 def test_an_unknown_variant_is_refused() -> None:
-    with pytest.raises(InputError, match=r"no such variant\n  given: widest\n  right: wider"):
+    with pytest.raises(InputError, match=r"no such variant\n  given: widest\n  right: wider; did you mean wider\?"):
         Study.parse(SMALL_STUDY, variant="widest")
 
 

@@ -156,7 +156,7 @@ class Difference:
 
 def place(levels: Mapping[str, str]) -> str:
     """Return the levels of a treatment in words."""
-    return ", ".join(quantities.text(level, factor) for factor, level in levels.items())
+    return ", ".join(quantities.named(level, factor) for factor, level in levels.items())
 
 
 def compare(a: Results, b: Results, *, metrics: Sequence[str] | None = None) -> Difference:

@@ -111,7 +111,7 @@ def effect_map(found: Map) -> Figure:
             mean = means.get((part, (*row, *column)))
             if mean is not None:
                 text = f"{math.exp(mean):.2f}" if found.measure.ratio else f"{mean:+.2g}"
-                said = ", ".join(_said(side, levels) for side, levels in ((down, row), (across, column)) if side)
+                said = ", ".join(map(quantities.named, (*row, *column), (*down, *across)))
                 strength = 0.75 * min(1.0, abs(mean) / full) ** 0.7
                 cell = Rect((j - 0.5, j + 0.5), (i - 0.5, i + 0.5), strength, [text], place=said, value=text)
                 marks["up" if mean > 0 else "down"].append(cell)
@@ -141,7 +141,7 @@ def map_html(found: Map, figure: Figure) -> str:
     """Return the page: the answer, the heat maps, the effect of each part at each level, and what the numbers mean."""
     heads = [("over all", found.pooled())]
     heads += [
-        (f"{name} {quantities.text(level, name)}", found.pooled({name: level}))
+        (quantities.named(level, name), found.pooled({name: level}))
         for name, levels in found.factors.items()
         for level in levels
     ]

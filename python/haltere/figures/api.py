@@ -113,7 +113,8 @@ class Drawing:
 
 
 def _keys(of: Any) -> str:
-    return " ".join(f"<span>{swatch(series)} {escape(series.label)}</span>" for series in of.legend)
+    factor = f"<span>{escape(of.colours)}:</span> " if getattr(of, "colours", "") else ""
+    return factor + " ".join(f"<span>{swatch(series)} {escape(series.label)}</span>" for series in of.legend)
 
 
 def functions() -> dict[str, Callable[..., Drawing]]:

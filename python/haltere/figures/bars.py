@@ -40,7 +40,7 @@ class Bars(SideBySide):
                 key = (*part.keys, level)
                 if key in found:
                     at, half = part.beside(places[level]), 0.46 * part.width
-                    place, value = part.at(f"{label} {texts[level]}"), value_text(found[key], metric)
+                    place, value = part.at(data.words.level(self.x, level)), value_text(found[key], metric)
                     bar = Rect(
                         (at - half, at + half), (self.baseline, found[key].value), ends=whiskers[key],
                         place=place, value=value,
@@ -54,7 +54,8 @@ class Bars(SideBySide):
         if not self.panels:
             own = self.series in ("", self.x)
             names = [""] if own else whole.levels(self.series)
-            heads = [metric.axis] if own else [one.label for one in figure.legend]
+            labels = [data.words.level(self.series, one) for one in names] if figure.colours else None
+            heads = [metric.axis] if own else labels or [one.label for one in figure.legend]
             rows = []
             for level, text in texts.items():
                 keys = [(level,) * (2 if self.series else 1) if own else (name, level) for name in names]

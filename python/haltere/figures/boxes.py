@@ -58,7 +58,7 @@ class Boxes(SideBySide):
                 rows.append((text, part.place, *one.texts()))
                 at = part.beside(places[level])
                 box = Box(at, 0.8 * part.width, one.quartiles, (one.low, one.high), one.mean, one.beyond,
-                          place=part.at(f"{label} {text}"), value=one.says(unit))  # fmt: skip
+                          place=part.at(data.words.level(self.x, level)), value=one.says(unit))  # fmt: skip
                 found.append(box)
             return found
 

@@ -6,7 +6,7 @@ from pydantic import ValidationInfo, field_validator
 
 from haltere.figures.maps import Cell, Factors, directions, panels
 from haltere.figures.parts import Figure
-from haltere.figures.samples import levels_text, sample, value_text
+from haltere.figures.samples import sample, value_text
 from haltere.figures.spec import Chart, Data, Description
 from haltere.metrics.tables import Key
 from haltere.metrics.text import significant
@@ -49,7 +49,7 @@ class Heatmaps(Chart):
             return Cell(0, [significant(mean.value, 2)], strength, value=value_text(mean, whole.metric))
 
         sides: Factors = {"panels": [self.panels] if self.panels else [], "rows": [self.y], "columns": [self.x]}
-        title = self.title or levels_text(self.single) or whole.metric.label
+        title = self.title or data.words.all_levels(self.single) or whole.metric.label
         label = whole.metric.axis if title != whole.metric.label else f"in {whole.metric.unit or 'numbers'}"
         caption = f"{label}: {directions(data, sides)}."
         drawn = panels(data, self.experiment, sides, found, [("first", "")], cell)

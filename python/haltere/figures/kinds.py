@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from haltere.documents import Document, follow, join, steps
-from haltere.errors import InputError, as_written, in_words, nearest
+from haltere.errors import InputError, among, as_written, in_words, nearest
 from haltere.figures.bars import Bars
 from haltere.figures.boxes import Boxes
 from haltere.figures.choices import Choices
@@ -76,7 +76,7 @@ def read(path: Path) -> FigureList:
             for name, problem, right in unknown_metrics(figure, figures):
                 raise _refused(document, f"{place}.{name}", problem, right)
     if figures.main is not None and figures.main not in seen:
-        raise _refused(document, "main", "there is no such figure", ", ".join(sorted(seen)))
+        raise _refused(document, "main", "there is no such figure", among(figures.main, sorted(seen)))
     return figures
 
 

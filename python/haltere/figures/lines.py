@@ -24,7 +24,6 @@ from haltere.figures.samples import (
     wide_range,
 )
 from haltere.figures.spec import Chart, Data, Description
-from haltere.metrics import quantities
 from haltere.metrics.text import significant
 
 
@@ -49,7 +48,7 @@ class Lines(Chart):
             for level in levels:
                 mean = found.get((*part.keys, level))
                 if mean is not None:
-                    place = part.at(quantities.text(level, self.x))
+                    place = part.at(data.words.level(self.x, level))
                     value = value_text(mean, whole.metric)
                     at = part.along(x, places[level])
                     dots.append(Dot(at, mean.value, y_ends=ends(mean), place=place, value=value))
@@ -119,7 +118,7 @@ class Scatters(Chart):
             both = both.group_by(factors, maintain_order=True).agg(pl.col("value", "other").mean())
 
         def dot(row: dict[str, Any]) -> Dot:
-            place = ", ".join(quantities.text(row[factor], factor) for factor in factors if row[factor] is not None)
+            place = ", ".join(data.words.level(name, row[name]) for name in factors if row[name] is not None)
             if self.each == "run":
                 place += f", replication {row['replication']}"
             value = ", ".join(

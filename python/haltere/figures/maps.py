@@ -12,7 +12,6 @@ from pydantic import ValidationInfo, field_validator
 from haltere.figures.parts import Axis, Panel, Rect, Series
 from haltere.figures.samples import levels_text
 from haltere.figures.spec import Data, Kind, MetricName
-from haltere.metrics import quantities
 from haltere.metrics.tables import Key
 from haltere.metrics.text import OPACITY
 
@@ -107,7 +106,7 @@ def panels(
         for (at, row), (place, column) in itertools.product(enumerate(rows), zip(places, columns, strict=True)):
             key = panel + row + column
             shown = cell(key)
-            said = ", ".join(quantities.text(level, factor) for level, factor in zip(key, factors, strict=True))
+            said = ", ".join(map(data.words.level, factors, key))
             rect = Rect(
                 (place - 0.5, place + 0.5), (at - 0.5, at + 0.5), shown.strength, shown.text, shown.weight,
                 place=said, value=shown.value,

@@ -106,6 +106,9 @@ def fill(figure: Figure, canvas: Canvas | SubFigure) -> None:
     )
     for axes, panel in zip(grid.flat, figure.panels, strict=False):
         onto(panel, axes, cells=figure.cell is not None, columns=_size(figure)[0] / across / style.COLUMN_IN)
+        if alike:
+            high = _size(figure)[1] / down - _AROUND
+            axes.set_ylabel(style.wrapped(panel.y.label, high, 7.5))
         axes.label_outer()
     for axes in list(grid.flat)[len(figure.panels) :]:
         axes.set_visible(False)
@@ -129,24 +132,42 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
         notes = [Patch(alpha=0.0, label=f"{word}: {meaning}") for word, meaning in figure.notes]
         place: style.Place = "outside lower center" if figure.cell else "outside upper right"
         most = 2 * grid.shape[1] if figure.cell else 4
-        style.legend(canvas, [*keys(figure.legend), *notes], place=place, most=most)
+        head = f"{figure.colours}:" if figure.colours else ""
+        beside = "" if len(figure.panels) == 1 else figure.title
+        style.legend(canvas, [*keys(figure.legend), *notes], place=place, most=most, head=head, beside=beside)
     else:
-        inside(grid[0][0], figure.panels[0])
+        of = [Patch(alpha=0.0, label=f"{figure.colours}:")] if figure.colours else []
+        inside(grid[0][0], figure.panels[0], of)
+    _title(figure, canvas, grid[0][0])
+
+
+_BESIDE, _AROUND, _LINE = 0.6, 0.75, 0.15
+"""Inches that the labels of y take beside a plot, what stands above and below a plot, and a line of a title."""
+
+
+def _title(figure: Figure, canvas: Canvas | SubFigure, first: Axes) -> None:
+    """Set the title above the first plot, or above all, in as many lines as the width asks for."""
+    width = _size(figure)[0]
     if figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed):
-        grid[0][0].set_title(figure.title, loc="left", color=style.QUIET)
-    elif figure.title:
-        canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)
+        title = style.wrapped(figure.title, width - _BESIDE, 7.5)
+        first.set_title(title, loc="left", color=style.QUIET)
+    else:
+        title = style.wrapped(figure.title, width - 0.1, 8)
+        if title:
+            canvas.suptitle(title, x=0.01, ha="left", fontsize=8)
+    if isinstance(canvas, Canvas):
+        canvas.set_figheight(canvas.get_figheight() + _LINE * title.count("\n"))
 
 
-def inside(axes: Axes, panel: Panel) -> None:
-    """Set the legend of a panel into its axes, where it has one."""
+def inside(axes: Axes, panel: Panel, before: Sequence[Artist] = ()) -> None:
+    """Set the legend of a panel into its axes, where it has one, with what stands before its keys."""
     if panel.legend:
         axes.legend(
-            handles=keys(panel.legend),
+            handles=[*before, *keys(panel.legend)],
             loc="lower right",
             bbox_to_anchor=(1, 1),
             borderaxespad=0,
-            ncols=len(panel.legend),
+            ncols=len(before) + len(panel.legend),
         )
 
 

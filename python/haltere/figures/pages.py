@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from haltere.errors import counted, grouped
 from haltere.figures import on_screen
 
 
@@ -27,7 +28,8 @@ def _templates() -> Environment:
         loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters["swatch"] = on_screen.swatch
-    made.filters["count_of"] = lambda count, noun: f"{count} {noun}{'' if count == 1 else 's'}"
+    made.filters["count_of"] = counted
+    made.filters["grouped"] = grouped
     nothing: dict[str, object] = {"study": {}, "answer": (), "broken_answer": "", "judged": (), "command": ""}
     made.globals |= nothing | {"when": {}, "why": {}}
     return made

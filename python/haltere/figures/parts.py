@@ -279,6 +279,7 @@ class Figure:
         wide: whether its plots are wide, for labels at their right or for detail.
         bare: whether it is a map: without axes, both to one scale.
         keys: what stands in a legend above plots that have legends of their own.
+        colours: the factor whose levels the legend shows, where their names do not say it.
     """
 
     name: str
@@ -293,6 +294,7 @@ class Figure:
     wide: bool = False
     bare: bool = False
     keys: Sequence[Series] = ()
+    colours: str = ""
 
     @property
     def stacked(self) -> bool:

@@ -9,7 +9,6 @@ from haltere.figures.parts import Axis, Dot, Figure, NotInResultsError, Panel, S
 from haltere.figures.samples import ends, sought
 from haltere.figures.spec import Data, Description, Kind, MetricName, Named, Part
 from haltere.metrics import METRICS, Metric, quantities
-from haltere.metrics.contenders import is_contender
 from haltere.metrics.text import fixed
 from haltere.stats import Interval, mean
 
@@ -55,10 +54,7 @@ class Points(Kind):
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""
         metric, lost = (self.whose(METRICS[name]) for name in (self.metric, self.lost))
-        against = ", ".join(
-            quantities.text(level, "contender" if is_contender(level) else factor)
-            for factor, level in self.against.items()
-        )
+        against = data.words.all_levels(self.against)
         x_label, y_label = f"{lost.label} lost against {against} (%)", metric.axis
         reference = self._values(data, lost, self.against)
         levels = data.tables.levels(self.experiment, self.label)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from haltere.figures.parts import AnyMark, Dot, Figure, Line, NotInResultsError, Series
 from haltere.figures.samples import Part, comparison_text, ends, factor_axis, joined, number_axis, sample, sought
 from haltere.figures.spec import Chart, Data, Description, Named
-from haltere.metrics import quantities
 from haltere.metrics.tables import from_scale, paired
 
 
@@ -47,13 +46,14 @@ class Ratios(Chart):
             for level, at in places.items():
                 one = found.get((*part.keys, level))
                 if one is not None:
-                    place, value = part.at(quantities.text(level, self.x)), comparison_text(one)
+                    place, value = part.at(data.words.level(self.x, level)), comparison_text(one)
                     dots.append(Dot(part.along(x, at), one.value, y_ends=ends(one), place=place, value=value))
             return joined(x, dots)
 
         ratio = metric.comparison == "ratio"
         values = [value for one in found.values() for value in (one.value, *(ends(one) or ()))]
-        label = f"{metric.label}, {self.of} {'÷' if ratio else '−'} {self.to}"
+        of, to = (data.words.level(self.factor, side) for side in (self.of, self.to))
+        label = f"{metric.label}, {of} {'÷' if ratio else '−'} {to}"
         y = number_axis(label, [*values, 1.0 if ratio else 0.0], log=ratio)
         figure = pairs.draw(x, y, marks)
         level = Series("quiet", "", [Line([(x.low, float(ratio)), (x.high, float(ratio))], dash=":")])

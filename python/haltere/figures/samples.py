@@ -105,7 +105,7 @@ class Sample:
         # Colours that repeat what stands below the axis need no room beside each other, and no legend.
         repeats = chart.series != "" and chart.series == getattr(chart, "x", "")
         looks = keys([_contender(one, chart) for one in series])
-        panels = []
+        panels, unnamed = [], False
         for panel in self.levels(chart.panels):
             inside = self.frame.filter(pl.col(chart.panels) == panel) if panel else self.frame
             title, drawn = self.data.words.level(chart.panels, panel), []
@@ -114,15 +114,19 @@ class Sample:
                 if runs.is_empty():
                     continue
                 contender = _contender(one, chart)
-                text = look(contender).name if is_contender(contender) else quantities.text(one, chart.series)
+                own = is_contender(contender)
+                text = look(contender).name if own else quantities.text(one, chart.series)
+                named = text if own else self.data.words.level(chart.series, one)
+                unnamed |= named != text and not repeats
                 found = tuple(level for level in (panel, one) if level)
-                place = ", ".join(word for word in (title, text) if word)
+                place = ", ".join(word for word in (title, named) if word)
                 at, of = (0, 1) if repeats else (number, len(series))
                 part = Part(looks[contender] if one else "level 0", text, place, found, at, of, runs)
                 drawn.append(Series(part.look, "" if repeats else text, marks(part)))
             panels.append(Panel(title, x, y, drawn))
-        title = chart.title or levels_text(chart.single) or self.metric.label
-        return Figure(chart.name, title, panels, chart.source)
+        title = chart.title or self.data.words.all_levels(chart.single) or self.metric.label
+        colours = self.data.words.factor(chart.series) if unnamed else ""
+        return Figure(chart.name, title, panels, chart.source, colours=colours)
 
 
 def sample(data: Data, chart: Chart, *, metric: str = "", only: Sequence[str] = ()) -> Sample:

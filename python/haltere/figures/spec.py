@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from haltere.errors import among
 from haltere.figures.parts import Figure
 from haltere.metrics import METRICS, Metric, quantities
-from haltere.metrics.contenders import is_contender
 from haltere.metrics.tables import Tables
 
 
@@ -216,11 +215,11 @@ class FigureList(Part):
 
     def level(self, factor: str, level: str) -> str:
         """A level where nothing else names its factor: `loss 0 %`. Names of contenders stand alone: `CUBIC`."""
-        text = quantities.text(level, factor)
-        named = (
-            not level or is_contender(level) or factor in ("transport", "contender") or factor.startswith("congestion")
-        )
-        return text if named else f"{self.factor(factor)} {text}"
+        return quantities.named(level, factor, self.factor(factor))
+
+    def all_levels(self, levels: Mapping[str, str]) -> str:
+        """Some levels where nothing else names their factors: `CUBIC, object 32 MB`."""
+        return ", ".join(self.level(factor, level) for factor, level in levels.items())
 
     def factor(self, name: str) -> str:
         """The words for a factor: those of the file, or else its name with spaces."""

@@ -18,6 +18,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Patch
 from matplotlib.textpath import TextPath
 
 from haltere.figures.on_screen import GENERIC
@@ -68,7 +69,21 @@ def slant(axes: Axes, labels: Sequence[str], degrees: float = 35) -> None:
         label.set(rotation=degrees, ha="right", rotation_mode="anchor")
 
 
-def legend(figure: Figure, handles: Sequence[Artist], *, place: Place = "outside upper right", most: int = 4) -> None:
+def wrapped(text: str, width_in: float, size: float) -> str:
+    """The text in lines that are no wider than that, in letters of this size in points."""
+    # A letter is about 0.56 of its size wide on average, in the default font.
+    return textwrap.fill(text, max(12, int(72 * width_in / (0.56 * size))))
+
+
+def legend(
+    figure: Figure,
+    handles: Sequence[Artist],
+    *,
+    place: Place = "outside upper right",
+    most: int = 4,
+    head: str = "",
+    beside: str = "",
+) -> None:
     """Set a legend outside the axes of a figure, in as many columns as its width has room for.
 
     Args:
@@ -76,15 +91,25 @@ def legend(figure: Figure, handles: Sequence[Artist], *, place: Place = "outside
         handles: what the legend shows, with their labels.
         place: where it stands.
         most: the largest number of columns.
+        head: the words for what the handles are: in front of them if all stand in one row, else above them.
+        beside: a title at its left. A legend that has no room beside it stands below the axes.
     """
     if not handles:
         return
-    columns = _fitting([str(one.get_label()) for one in handles], figure.get_figwidth(), most)
-    rows = math.ceil(len(handles) / columns)
+    width = figure.get_figwidth()
+    labels = [str(one.get_label()) for one in handles]
+    before = [Patch(alpha=0.0, label=head)] if head else []
+    if beside and _fitting([beside, *([head] if head else []), *labels], width, len(labels) + 2) < len(labels) + 2:
+        place = "outside lower center"
+    if before and _fitting([head, *labels], width, most + 1) == len(labels) + 1:
+        figure.legend(handles=[*before, *handles], loc=place, ncols=len(labels) + 1)
+        return
+    columns = _fitting(labels, width, most)
+    rows = math.ceil(len(handles) / columns) + len(before)
     size_in = mpl.rcParams["legend.fontsize"] / 72
     if rows > 2:
         figure.set_figheight(figure.get_figheight() + 1.5 * size_in * (rows - 2))
-    figure.legend(handles=list(handles), loc=place, ncols=columns)
+    figure.legend(handles=list(handles), loc=place, ncols=columns, title=head or None, alignment="left")
 
 
 def _fitting(labels: Sequence[str], width_in: float, most: int) -> int:

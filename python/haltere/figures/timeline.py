@@ -17,8 +17,7 @@ from pydantic import Field
 from haltere import core
 from haltere.fidelity import of
 from haltere.figures.parts import Axis, Figure, Line, NotInResultsError, Panel, Point, Series
-from haltere.figures.samples import levels_text
-from haltere.figures.spec import Data, Description, Kind, Named, Time
+from haltere.figures.spec import Data, Description, FigureList, Kind, Named, Time
 from haltere.figures.trace import thin
 from haltere.metrics import quantities
 from haltere.metrics.contenders import is_contender, look
@@ -69,7 +68,7 @@ class Timeline(Kind):
             raise NotInResultsError("a figure over time is made of a run of a study, not of tables")
         study = data.study()
         if self.series:
-            panels = self._compared(study)
+            panels = self._compared(study, data.words)
         elif self.show:
             every = list(self._record(study, self.where).values())
             if "goodput" in self.show:
@@ -80,12 +79,12 @@ class Timeline(Kind):
             panels = [self._shown(name, every, _flows(json.loads(run.scenario_json))) for name in self.show]
         else:
             panels = self._stages(study)
-        return Figure(self.name, self.title or levels_text(self.single), panels, self.source)
+        return Figure(self.name, self.title or data.words.all_levels(self.single), panels, self.source)
 
     def _record(self, study: Study, where: Mapping[str, Any]) -> Recorded:
         return record(study, self.experiment, where, self.replication, self.until)
 
-    def _compared(self, study: Study) -> list[Panel]:
+    def _compared(self, study: Study, words: FigureList) -> list[Panel]:
         """A plot for each series of the flow, with a line for each level."""
         levels: Sequence[str] = self.levels
         if not levels and self.experiment in study.file.experiments:
@@ -98,7 +97,7 @@ class Timeline(Kind):
         panels = []
         for name in self.show or _WINDOW:
             members = [
-                (quantities.text(level), look, series[self.flow, name])
+                (words.level(self.series, level), look, series[self.flow, name])
                 for look, (level, series) in zip(_LOOKS, recorded.items(), strict=False)
                 if (self.flow, name) in series
             ]

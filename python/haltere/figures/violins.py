@@ -15,7 +15,6 @@ from haltere.errors import counted
 from haltere.figures.parts import AnyMark, Dot, Figure, Outline, Point
 from haltere.figures.samples import Part, listed_axis, number_axis, sample
 from haltere.figures.spec import Chart, Data, Description
-from haltere.metrics import quantities
 from haltere.metrics.text import significant
 
 _STEPS = 48
@@ -41,7 +40,7 @@ class Violins(Chart):
                 first, middle, third = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
                 said = f"median {significant(middle)}, quartiles {significant(first)} and {significant(third)}"
                 said = " ".join(filter(None, (said, whole.metric.unit))) + f", {counted(values.size, 'run')}"
-                place, at = part.at(quantities.text(level, self.x)), part.beside(places[level])
+                place, at = part.at(data.words.level(self.x, level)), part.beside(places[level])
                 shape = outline(values, at, 0.46 * part.width, log=y.log)
                 found.append(Outline(shape, 0.45, place=place, value=said))
                 found.append(Dot(at, middle, y_ends=(first, third), place=place, value=said))

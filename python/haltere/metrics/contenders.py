@@ -166,6 +166,8 @@ def _apart(one: Look, other: Look) -> bool:
 def is_contender(name: str) -> bool:
     """Whether a level names a contender, a transport or a congestion control, which have a look of their own."""
     base = _parts(name)[0].partition("@")[0]
+    if " " in name:  # `tcp/cubic beside itself` is a level of a study, not a contender
+        return False
     if "/" in name:
         return parse(name) is None
     return base in _FAMILIES or bool(core.congestion(name.partition("-")[0]))

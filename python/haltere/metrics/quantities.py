@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from haltere.metrics.contenders import congestion_name, look
+from haltere.errors import grouped
+from haltere.metrics.contenders import congestion_name, is_contender, look
 from haltere.results.numbers import parse, parts
 
 
@@ -36,13 +37,25 @@ def ordered(levels: Iterable[str]) -> list[str]:
 
 
 def text(level: str, factor: str = "") -> str:
-    """The level as shown to readers: a space before the unit, protocols named as their authors write them."""
+    """The level as readers see it: spaces before a unit and in long numbers, protocols as their authors write them."""
     found = parts(level)
     if found is not None:
         written = level.strip().removesuffix(found[1]).rstrip()
+        written = grouped(int(written)) if written.isdecimal() else written
         return f"{written} {'packets' if found[1] == 'p' else found[1]}".strip()
     if factor in ("transport", "contender"):
         return look(level).name
     if factor.startswith("congestion"):
         return congestion_name(level)
     return level
+
+
+def named(level: str, factor: str, words: str = "") -> str:
+    """The level where nothing else names its factor: `loss 0 %`. Names of contenders stand alone: `CUBIC`.
+
+    `words` are those for the factor; without any it is its name.
+    """
+    if is_contender(level):
+        return look(level).name
+    alone = not level or factor in ("transport", "contender") or factor.startswith("congestion")
+    return text(level, factor) if alone else f"{words or factor.replace('_', ' ')} {text(level, factor)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from haltere.errors import grouped
 from haltere.metrics import quantities
 
 Factors = Mapping[str, Sequence[str]]
@@ -14,6 +15,7 @@ Factors = Mapping[str, Sequence[str]]
 _PLACEHOLDER = re.compile(r"^\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}$")
 
 
+_LONG = re.compile(r"(?<![\d.])\d{5,}(?!\.)")
 Links = Sequence[Mapping[str, Any]]
 """The links of an experiment in words, as the manifest states them (`haltere.runner.links`)."""
 
@@ -39,13 +41,14 @@ def said(levels: Sequence[str], factor: str) -> tuple[str, Sequence[str]]:
 
 def links_said(links: Links) -> list[tuple[str, str, Sequence[str]]]:
     """Return for each direction of each link its name, its values in words, and all of them if they are many."""
-    rows = []
+    rows: list[tuple[str, str, Sequence[str]]] = []
     for link in links:
         ways = {"down": link["down"]} if link["down"] == link["up"] else {"down": link["down"], "up": link["up"]}
         for way, texts in ways.items():
             name = link["name"] if len(ways) == 1 else f"{link['name']}, {way}"
-            few = len(texts) <= 2
-            rows.append((name, " · ".join(texts) if few else f"{len(texts)} settings", () if few else texts))
+            shown = [_LONG.sub(lambda number: grouped(int(number[0])), text) for text in texts]
+            few = len(shown) <= 2
+            rows.append((name, " · ".join(shown) if few else f"{len(shown)} settings", () if few else shown))
     return rows
 
 

@@ -21,7 +21,7 @@ from haltere.figures import kinds, on_paper, on_screen
 from haltere.figures.pages import page
 from haltere.figures.parts import NotInResultsError
 from haltere.figures.spec import Data, Description, FigureList, Kind
-from haltere.metrics import METRICS, quantities
+from haltere.metrics import METRICS
 from haltere.metrics.tables import DifferentFlowsError
 from haltere.report import design, treatments
 from haltere.results import Results, made_elsewhere
@@ -135,7 +135,7 @@ def render(
         missing=missing,
         treatment_tables=treatments.tables(tables, words, manifest),
         metrics=metrics,
-        failures=_failures(results.runs, factors),
+        failures=_failures(results.runs, factors, words),
         failures_shown=FAILURES_SHOWN,
         hatches=on_screen.HATCHES,
         font=on_screen.css_family(words.style.font) if words.style.font else "",
@@ -237,7 +237,7 @@ def _designs(results: Results, factors: Mapping[str, design.Factors], words: Fig
     return designs
 
 
-def _failures(runs: pl.DataFrame, factors: Mapping[str, design.Factors]) -> list[dict[str, Any]]:
+def _failures(runs: pl.DataFrame, factors: Mapping[str, design.Factors], words: FigureList) -> list[dict[str, Any]]:
     """Failed runs by treatment and reason, with how many replications of it failed so."""
     failed = runs.filter(pl.col("status") != "ok").with_columns(pl.col("error").fill_null("no reason recorded"))
     grouped = failed.group_by("experiment", "treatment", "error", maintain_order=True).agg(
@@ -245,8 +245,8 @@ def _failures(runs: pl.DataFrame, factors: Mapping[str, design.Factors]) -> list
     )
     rows = []
     for row in grouped.to_dicts():
-        levels = [quantities.text(str(row[factor]), factor) for factor in factors.get(row["experiment"], {})]
-        rows.append({**row, "levels": ", ".join(levels)})
+        levels = {factor: str(row[factor]) for factor in factors.get(row["experiment"], {})}
+        rows.append({**row, "levels": words.all_levels(levels)})
     return rows
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from haltere import core, shipped
 from haltere.documents import Document
-from haltere.errors import ArgumentError, InputError, as_written
+from haltere.errors import ArgumentError, InputError, among, as_written
 from haltere.fidelity import Fidelity, identity, named
 from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
@@ -216,7 +216,7 @@ class Study:
                     "the study has no such experiment",
                     field="experiments",
                     given=as_written(name),
-                    right=", ".join(self.file.experiments),
+                    right=among(name, list(self.file.experiments)),
                 )
         return tuple(t for t in self.treatments if not experiments or t.experiment in experiments)
 

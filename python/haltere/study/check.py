@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from haltere import core
 from haltere.documents import Document, follow, join, steps
-from haltere.errors import ArgumentError, InputError, as_written, hint, in_words, nearest
+from haltere.errors import ArgumentError, InputError, among, as_written, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.scenario import files, measured
@@ -442,7 +442,7 @@ def _check_levels(origin: Origin, base: Path, why: Why, known: Mapping[str, list
 def unknown_variant(document: Document, variant: str) -> InputError:
     """Return the error for a variant that the study does not have."""
     known = document.data.get("variants")
-    names = ", ".join(known) if isinstance(known, dict) else ""
+    names = among(variant, list(known)) if isinstance(known, dict) and known else ""
     return ArgumentError(
         "the study has no such variant",
         place=document.place("variants"),

@@ -42,6 +42,9 @@
   addEventListener("scroll", () => show(null), { passive: true });
 })();
 
+/** A whole number with thin spaces from 10 000 on, as the page has them elsewhere. */
+const grouped = (number) => number < 10000 ? String(number) : String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
 // Tables of treatments: a heading sorts, the menus filter.
 for (const holder of document.querySelectorAll("[data-table]")) {
   const table = holder.querySelector("table");
@@ -59,7 +62,7 @@ for (const holder of document.querySelectorAll("[data-table]")) {
       row.hidden = !wanted.every((menu) => row.cells[menu.dataset.column].textContent === menu.value);
       if (!row.hidden) kept += 1;
     }
-    output.textContent = kept === rows.length ? `${kept} treatments` : `${kept} of ${rows.length} treatments`;
+    output.textContent = kept === rows.length ? `${grouped(rows.length)} treatments` : `${grouped(kept)} of ${grouped(rows.length)} treatments`;
   };
   form.addEventListener("input", filter);
   form.addEventListener("reset", () => setTimeout(filter));
