@@ -108,7 +108,7 @@ class Timeline(Kind):
         found: list[Mapping[str, Any]] = [_goodput(one, end) for one in received]
         if not self.together:
             return found
-        sums: dict[str, dict[str, Any]] = {}
+        sums: dict[str, Mapping[str, Any]] = {}
         for one in found:
             label = flows.get(str(one["who"]), str(one["who"]))
             so_far = sums.get(label)
