@@ -132,7 +132,8 @@ def _letter(figure: Figure, canvas: Canvas | SubFigure, grid: Any) -> None:
         style.legend(canvas, [*keys(figure.legend), *notes], place=place, most=most)
     else:
         inside(grid[0][0], figure.panels[0])
-    if figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed):
+    named = figure.stacked and figure.panels[0].title  # a name of its own above the first plot
+    if not named and (figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed)):
         grid[0][0].set_title(figure.title, loc="left", color=style.QUIET)
     elif figure.title:
         canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=8)

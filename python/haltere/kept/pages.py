@@ -172,12 +172,13 @@ def _answer(kept: Kept) -> str:
     return "\n".join(f"- {sentence}" for sentence in kept.answer)
 
 
-def claims_table(claims: Sequence[campaign.Claim], which: Callable[[campaign.Claim], bool] = lambda one: True) -> str:
-    """Return the table of claims, or of some, as reports have it, in Markdown: at most three numbers a row.
+def claims_table(claims: Sequence[campaign.Claim], *, own: bool | None = None) -> str:
+    """Return the table of claims as reports have it, in Markdown: at most three numbers a row.
 
-    A claim keeps its number among all.
+    It has all claims, or the study's `own` ones, or the others. A claim keeps its number among all.
     """
-    stated = any(one.paper for one in claims if which(one))
+    shown = [(number, one) for number, one in enumerate(claims, 1) if own in (None, one.whose == OURS)]
+    stated = any(one.paper for _, one in shown)
     head = ["claim", *(["the paper"] if stated else []), "here", "verdict"]
     rows = [
         (
@@ -186,8 +187,7 @@ def claims_table(claims: Sequence[campaign.Claim], which: Callable[[campaign.Cla
             _here(one),
             f"*{one.outcome}*",
         )
-        for number, one in enumerate(claims, 1)
-        if which(one)
+        for number, one in shown
     ]
     if not rows:
         return "*none*"
@@ -252,8 +252,8 @@ _WORDS: dict[str, tuple[int, Callable[..., str]]] = {
     "campaign": (0, _campaign),
     "answer": (0, _answer),
     "claims": (0, lambda kept: claims_table(kept.claims)),
-    "paper-claims": (0, lambda kept: claims_table(kept.claims, lambda one: one.whose != OURS)),
-    "own-claims": (0, lambda kept: claims_table(kept.claims, lambda one: one.whose == OURS)),
+    "paper-claims": (0, lambda kept: claims_table(kept.claims, own=False)),
+    "own-claims": (0, lambda kept: claims_table(kept.claims, own=True)),
     "verdict": (1, _verdict),
     "number": (2, _number),
     "value": (1, _value),
