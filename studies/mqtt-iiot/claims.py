@@ -1,16 +1,16 @@
-"""The claims of the thesis on MQTT, each judged from the results by a rule that was fixed before there were any.
+"""The claims of the thesis on MQTT, each judged from the results by a rule, and our own.
 
 Delivery times are means over a run's messages. QUIC and TCP are compared within each replication, as both meet the same
 losses by ordinal; intervals are at 95 % over replications. Shares of the bottleneck are goodputs from 50 s on, in parts
-of the link's rate.
+of the link's rate. Where the thesis does not state a rate, a claim is judged at each of several: it is confirmed if it
+holds at all of them, contradicted if at none, and otherwise says where it holds.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from haltere.claims import (
     OURS,
     Evidence,
     MissingDataError,
+    Outcome,
     Verdict,
     ahead,
     alike,
@@ -52,6 +53,8 @@ CONGESTION = ["newreno", "cubic", "bbr"]
 CELL_DELAYS = ["100ms", "200ms", "300ms"]
 LOSS_BASED = ["newreno", "cubic"]
 THESIS = "Villegas Saiz 2021"
+REFERENCE = "Fernández et al. 2020"
+"""Reference 12 of the thesis, "And QUIC meets IoT: performance assessment of MQTT over QUIC" (WiMob 2020)."""
 
 
 def xi(tables: Tables, networks: list[str], losses: list[str]) -> Comparison:
@@ -61,7 +64,9 @@ def xi(tables: Tables, networks: list[str], losses: list[str]) -> Comparison:
 
 
 @claim(
-    "With losses QUIC delivers messages sooner than TCP, or as soon, on each network.", whose=THESIS, source="claim 1"
+    "With losses QUIC delivers messages sooner than TCP, or as soon, on each network.",
+    whose=THESIS,
+    source="section 4.1, figures 4.1 and 4.2",
 )
 def sooner(tables: Tables) -> Verdict:
     """For each network, the geometric mean of ξ over the losses from 1 to 5 % and the three congestion controls must
@@ -70,7 +75,7 @@ def sooner(tables: Tables) -> Verdict:
     return all_of(*(not_ahead(f"ξ, {n}", c.pooled(), c.metric, "to") for n, c in found.items()))
 
 
-@claim("The gain is largest on Wi-Fi, and small on the satellite link.", whose=THESIS, source="claim 1")
+@claim("The gain is largest on Wi-Fi, and small on the satellite link.", whose=THESIS, source="section 4.1")
 def largest_on_wifi(tables: Tables) -> Verdict:
     """With losses, ξ must be smaller on Wi-Fi than on 4G, and on 4G than on the satellite link."""
     parts: list[Evidence] = []
@@ -82,7 +87,7 @@ def largest_on_wifi(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("The gain grows with the loss.", whose=THESIS, source="claim 1")
+@claim("The gain grows with the loss.", whose=THESIS, source="section 4.1")
 def grows_with_loss(tables: Tables) -> Verdict:
     """For each network, ξ must be smaller at 5 % than at 1 %."""
     parts = []
@@ -93,14 +98,42 @@ def grows_with_loss(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Without loss TCP is marginally better: ξ lies between 1.003 and 1.01.", whose=THESIS, source="claim 1",
-       paper="1.003 to 1.01")  # fmt: skip
+def clean_ratio(tables: Tables, most: float) -> Verdict:
+    """ξ without loss on each network, in the mean over the congestion controls, held against 1 and a bound."""
+    found = {network: xi(tables, [network], ["0%"]).pooled() for network in NETWORKS}
+    return all_of(
+        *(between(f"ξ without loss, {network} (at most {most})", one, 1.0, most) for network, one in found.items())
+    )
+
+
+@claim("Without loss TCP is marginally better: ξ is close to 1.003.", whose=THESIS, source="section 4.1, figure 4.2",
+       paper="1.003")  # fmt: skip
 def without_loss(tables: Tables) -> Verdict:
-    """On each network ξ must be above 1 and not above 1.01, in the mean over the congestion controls."""
+    """On each network ξ must be above 1 and not above 1.006, twice as far from 1 as stated, in the mean over the
+    congestion controls."""
+    return clean_ratio(tables, 1.006)
+
+
+@claim("Without loss TCP is marginally better: ξ is close to 1.01.", whose=REFERENCE, source="cited in section 4.1",
+       paper="1.01")  # fmt: skip
+def without_loss_before(tables: Tables) -> Verdict:
+    """On each network ξ must be above 1 and not above 1.02, twice as far from 1 as stated, in the mean over the
+    congestion controls. The reference takes the time of 100 messages; here it is the mean of 1000 delivery times."""
+    return clean_ratio(tables, 1.02)
+
+
+@claim("Bandwidth hardly matters: messages are short.", whose=THESIS, source="section 4.1 and figure 4.7",
+       paper="almost insignificant")  # fmt: skip
+def bandwidth(tables: Tables) -> Verdict:
+    """CUBIC, without loss and with 2 %, over TCP and QUIC. With each RTT of the three networks, at 1.5 Mbit/s and at
+    20 Mbit/s, the delivery time with a message a second and the goodput with one every 10 ms must be alike to 5 %. The
+    thesis compares networks whose RTTs differ as well."""
     parts: list[Evidence] = []
-    for network in NETWORKS:
-        found = xi(tables, [network], ["0%"]).pooled()
-        parts.append(between(f"ξ without loss, {network}", found, 1.0, 1.01))
+    for metric, interval, what in (("delivery_time", "1s", "Delivery time"), ("goodput", "10ms", "Goodput")):
+        for delay in ("25 ms", "100 ms", "600 ms"):
+            over = {"delay": [delay], "loss": ["0%", "2%"], "interval": [interval], "transport": ["tcp", "quic"]}
+            found = compare(tables, "bandwidth", metric, "rate", "1.5Mbit/s", "20Mbit/s", over=over).pooled()
+            parts.append(between(f"{what}, 1.5 ÷ 20 Mbit/s, RTT {delay}", found, 0.95, 1.05))
     return all_of(*parts)
 
 
@@ -114,12 +147,12 @@ def inverse(found: Interval) -> Interval:
 @claim(
     "With publisher and broker in one 802.11 cell, QUIC too delivers messages as soon as TCP, or sooner.",
     whose=THESIS,
-    source="claim 1, the Wi-Fi cell",
+    source="section 4.1, figure 4.3",
 )
 def cell(tables: Tables) -> Verdict:
-    """For each delay behind the broker, the geometric mean of ξ over the frame error rates from 0 to 5 % and the three
-    congestion controls must not be above 1 by more than the margin of 1 %, and it must be larger with 300 ms than with
-    100 ms, as the delay that both have in common grows."""
+    """Frames are lost at the broker. For each delay behind it, the geometric mean of ξ over the frame error rates from
+    0 to 5 % and the three congestion controls must not be above 1 by more than the margin of 1 %, and it must be larger
+    with 300 ms than with 100 ms, as the delay that both have in common grows."""
     over = {"delay": CELL_DELAYS, "loss": LOSSES, "congestion": CONGESTION}
     found = compare(tables, "cell", "delivery_time", "transport", "quic", "tcp", over=over)
     near, *_, far = parts = [found.within({"delay": [delay]}) for delay in CELL_DELAYS]
@@ -156,6 +189,34 @@ def zero_rtt(tables: Tables) -> Verdict:
     )
 
 
+HANDSHAKES = {
+    "TCP, TLS 1.2, first": 3,
+    "TCP, TLS 1.2, resumed": 2,
+    "TCP, TLS 1.3, first": 2,
+    "TCP, TLS 1.3, early data": 1,
+    "QUIC, 1-RTT": 1,
+    "QUIC, 0-RTT": 0,
+}
+"""Round trips of a handshake by the thesis' table 2.1, without and with an earlier connection."""
+
+
+def handshake(tables: Tables, connection: str) -> Numbers:
+    """Round trips of 600 ms before CONNECT can go, without loss: those to CONNACK, less that of CONNECT itself."""
+    times = each(tables, "setup", "setup_time", connection=connection, eager="after CONNACK", loss="0%")
+    return times / 600 - 1
+
+
+@claim("A handshake takes 3, 2 and 1 round trips with TLS 1.2, TLS 1.3 and QUIC, and one fewer with an earlier one.",
+       whose=THESIS, source="table 2.1", paper="3, 2; 2, 1; 1, 0")  # fmt: skip
+def handshakes(tables: Tables) -> Verdict:
+    """On the satellite link without loss, the time to CONNACK in round trips of 600 ms, less that of CONNECT itself,
+    must be the table's to 0.15 round trips. TLS 1.3 with an earlier connection has early data."""
+    return all_of(
+        *(between(name, mean(handshake(tables, name)), trips - 0.15, trips + 0.15)
+          for name, trips in HANDSHAKES.items())
+    )  # fmt: skip
+
+
 def goodputs(tables: Tables, congestion: str, network: str, loss: str, interval: str = "10ms") -> Numbers:
     """Goodput over QUIC, Mbit/s, replication by replication."""
     where = {
@@ -170,7 +231,7 @@ def goodputs(tables: Tables, congestion: str, network: str, loss: str, interval:
 @claim(
     "A message every 10 ms: the goodput of loss-based control falls as the RTT grows, by up to 75 % (satellite, 5 %).",
     whose=THESIS,
-    source="claim 2, figure 4.7",
+    source="section 4.2.1, figure 4.7",
     paper="up to 75 %",
 )
 def falls_with_rtt(tables: Tables) -> Verdict:
@@ -187,7 +248,7 @@ def falls_with_rtt(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("BBR keeps its goodput high everywhere.", whose=THESIS, source="claim 2, figure 4.7")
+@claim("BBR keeps its goodput high everywhere.", whose=THESIS, source="section 4.2.1, figure 4.7")
 def bbr_keeps(tables: Tables) -> Verdict:
     """A message every 10 ms, 5 % of loss: BBR's goodput must be above 90 % of the 0.4 Mbit/s that are offered."""
     parts = []
@@ -197,70 +258,101 @@ def bbr_keeps(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-WINDOW = {"interval": "10ms", "loss": "1%"}
-"""The treatments of `loaded` whose windows are looked at, with each network and transport."""
 UNTIL = 60.0
 """How long a run is recorded, s."""
 OPENED = (5.0, 15.0)
 """The publisher connects at 5 s: the first ten seconds of its connection."""
 
 
-def windows(tables: Tables, network: str, transport: str) -> tuple[list[float], list[float]]:
-    """BBR's congestion window over the larger one of NewReno's and CUBIC's: the largest at the start, and the mean
-    after that. A number a replication, of the first ten; the runs are made once more to be recorded."""
+def windows(tables: Tables, interval: str) -> dict[str, Numbers]:
+    """The congestion window by congestion control, under the caption of figure 4.5 or 4.6: QUIC, satellite, 2 % lost.
+
+    A row a replication, of the first ten; the runs are made once more to be recorded. The columns are the largest in
+    the first ten seconds of the connection, then the mean and the largest after them.
+    """
     runs = tables.experiment_runs("loaded")
     if runs.is_empty():
         raise MissingDataError("experiment loaded is not in these results")
     study = Study.load(Path(__file__).parent)
-    peaks, means = [], []
-    for replication in sorted(runs["replication"].unique().to_list())[:10]:
-        found = {}
-        for congestion in CONGESTION:
-            where = {**WINDOW, "network": network, "transport": transport, "congestion": congestion}
-            found[congestion] = window(record(study, "loaded", where, replication, f"{UNTIL:.0f}s"))
-        peak, average = (np.array([found[name][part] for name in CONGESTION]) for part in (0, 1))
-        peaks.append(float(peak[2] / peak[:2].max()))
-        means.append(float(average[2] / average[:2].max()))
-    return peaks, means
+    replications = sorted(runs["replication"].unique().to_list())[:10]
+    where = {"network": "satellite", "loss": "2%", "transport": "quic", "interval": interval}
+    return {
+        congestion: np.array([
+            window(record(study, "loaded", {**where, "congestion": congestion}, replication, f"{UNTIL:.0f}s"))
+            for replication in replications
+        ])
+        for congestion in CONGESTION
+    }  # fmt: skip
 
 
-def window(series: Mapping[tuple[str, str], Mapping[str, Any]]) -> tuple[float, float]:
-    """The largest window in the first ten seconds of the connection, and the mean over time after them, bytes."""
+def window(series: Mapping[tuple[str, str], Mapping[str, Any]]) -> tuple[float, float, float]:
+    """The largest window in the first ten seconds of the connection, and the mean and the largest after them, bytes."""
     cwnd = series["flow 0", "cwnd"]
     times, values = np.array(cwnd["t_s"]), np.array(cwnd["v"])
     first, then = OPENED
     # A value holds until the next one.
     held = np.clip(np.append(times[1:], UNTIL), then, UNTIL) - np.clip(times, then, UNTIL)
     opening = values[(times >= first) & (times < then)]
-    return float(opening.max()), float(np.average(values, weights=held))
+    return float(opening.max()), float(np.average(values, weights=held)), float(values[held > 0].max())
+
+
+def ratio(of: Numbers) -> Interval:
+    """The geometric mean of ratios, a number a replication."""
+    return from_scale(mean(np.log(of)), METRICS["goodput"])
+
+
+def overshooting(tables: Tables, interval: str) -> Verdict:
+    """The verdict on BBR's window over the larger one of NewReno's and CUBIC's."""
+    found = windows(tables, interval)
+    peak, later = (found["bbr"][:, k] / np.maximum(found["newreno"], found["cubic"])[:, k] for k in (0, 1))
+    return all_of(
+        between("Largest window at the start, BBR ÷ others", ratio(peak), 3.0, 4.0),
+        exceeds("Mean window later, BBR ÷ others", ratio(later), 1.0),
+        exceeds("Ratio at the start ÷ ratio later", ratio(peak / later), 1.0),
+        *(
+            remark(f"Largest at the start, mean later, {name}", f"{one.mean(axis=0)[0] / 1e3:.0f} and "
+                   f"{one.mean(axis=0)[1] / 1e3:.0f} kB")
+            for name, one in found.items()
+        ),
+    )  # fmt: skip
 
 
 @claim(
-    "BBR's window overshoots to almost four times the others' at the start, then settles, and stays above theirs.",
+    "A message every 10 ms: BBR's window overshoots to almost four times the others', then settles, and stays above.",
     whose=THESIS,
-    source="claim 3",
-    paper="almost 4 times",
+    source="section 4.2.1, figure 4.6",
+    paper="a larger growth; no number",
 )
 def overshoot(tables: Tables) -> Verdict:
-    """A message every 10 ms, 1 % of loss, on each network, over TCP and QUIC. In the first ten seconds of the
-    connection BBR's largest window must be more than three and less than four times the larger one of NewReno's and
-    CUBIC's, as a geometric mean over networks and transports; after that its mean window must be above theirs, and
-    the ratio of the means below that of the largest windows."""
-    pairs = list(itertools.product(NETWORKS, ("tcp", "quic")))
-    found = [windows(tables, network, transport) for network, transport in pairs]
-    peaks, means = (np.log(np.array([part[k] for part in found])) for k in (0, 1))
+    """Under the figure's caption (QUIC, satellite, 2 % lost). In the first ten seconds of the connection BBR's largest
+    window must be more than three and less than four times the larger one of NewReno's and CUBIC's; after that its mean
+    window must be above theirs, and the ratio of the means below that of the largest windows."""
+    return overshooting(tables, "10ms")
 
-    def ratio(of: Numbers) -> Interval:
-        return from_scale(mean(of), METRICS["goodput"])
 
-    parts: list[Evidence] = [
-        between("Largest window at the start, BBR ÷ others", ratio(peaks.mean(axis=0)), 3.0, 4.0),
-        exceeds("Mean window later, BBR ÷ others", ratio(means.mean(axis=0)), 1.0),
-        exceeds("Ratio at the start ÷ ratio later", ratio((peaks - means).mean(axis=0)), 1.0),
-    ]
-    for (network, transport), peak, later in zip(pairs, peaks, means, strict=True):
-        shown = f"{math.exp(peak.mean()):.2f} and {math.exp(later.mean()):.2f}"
-        parts.append(remark(f"At the start and later, {network}, {transport}", shown))
+@claim(
+    "A message every 100 ms: BBR's window overshoots to almost four times the others', then settles, and stays above.",
+    whose=THESIS,
+    source="section 4.2.1, figure 4.5",
+    paper="almost 4 times",
+)
+def overshoot_when_idle(tables: Tables) -> Verdict:
+    """Under the figure's caption (QUIC, satellite, 2 % lost), which the thesis' text names for the number. In the first
+    ten seconds of the connection BBR's largest window must be more than three and less than four times the larger one
+    of NewReno's and CUBIC's; after that its mean window must be above theirs, and the ratio of the means below that of
+    the largest windows."""
+    return overshooting(tables, "100ms")
+
+
+@claim("CUBIC's window has higher peaks than NewReno's.", whose=THESIS, source="section 4.2.1, figures 4.5 and 4.6")
+def cubic_peaks(tables: Tables) -> Verdict:
+    """Under the captions of both figures, after the first ten seconds of the connection, CUBIC's largest window must be
+    larger than NewReno's."""
+    parts = []
+    for interval in ("100ms", "10ms"):
+        found = windows(tables, interval)
+        what = f"Largest window later, CUBIC ÷ NewReno, {quantities.text(interval)}"
+        parts.append(exceeds(what, ratio(found["cubic"][:, 2] / found["newreno"][:, 2]), 1.0))
     return all_of(*parts)
 
 
@@ -270,7 +362,9 @@ def rates(tables: Tables, experiment: str, **where: str) -> Numbers:
     if of.is_empty():
         raise MissingDataError(f"experiment {experiment} is not in these results")
     runs = of.filter(pl.col("status") == "ok", *(pl.col(k) == v for k, v in where.items()))
-    found = runs.join(tables.flows.select("run_id", "flow", "goodput_bps"), on="run_id").sort("replication", "flow")
+    # Runs of two experiments that are the same, as those of two BBR flows with an RTT of 100 ms, have one name.
+    flows = tables.flows.select("run_id", "flow", "goodput_bps").unique(["run_id", "flow"])
+    found = runs.join(flows, on="run_id").sort("replication", "flow")
     if runs.height < 2:
         raise MissingDataError(f"{few(runs.height)} of {', '.join(where.values())} in {experiment}")
     return found["goodput_bps"].to_numpy().reshape(runs.height, -1)
@@ -281,8 +375,8 @@ def jain(of: Numbers) -> Numbers:
     return np.square(of.sum(axis=1)) / (of.shape[1] * np.square(of).sum(axis=1))
 
 
-@claim("With a large queue BBR gets less than 5 % of the rate beside NewReno or CUBIC.", whose=THESIS, source="claim 4",
-       paper="2.55 to 4.13 %")  # fmt: skip
+@claim("With a large queue BBR gets less than 5 % of the rate beside NewReno or CUBIC.", whose=THESIS,
+       source="table 4.1", paper="2.55 to 4.13 %")  # fmt: skip
 def starved(tables: Tables) -> Verdict:
     """BBR starts first, the other 20 s later. BBR's share of 500 kbit/s must be below 5 %, over TCP and QUIC."""
     parts: list[Evidence] = []
@@ -294,7 +388,8 @@ def starved(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Two BBR flows share evenly.", whose=THESIS, source="claim 4")
+@claim("Two BBR flows share evenly.", whose=THESIS, source="table 4.1",
+       paper="Jain's index 1; 46.63 and 46.78 %")  # fmt: skip
 def even(tables: Tables) -> Verdict:
     """Jain's index of two BBR flows must be above 0.98, over TCP and QUIC."""
     parts: list[Evidence] = []
@@ -302,7 +397,7 @@ def even(tables: Tables) -> Verdict:
         found = rates(tables, "two", kinds="BBR and BBR", transport=transport)
         parts += [
             exceeds(f"Jain's index, {transport}", mean(jain(found)), 0.98),
-            remark("The first flow's share", f"{(found[:, 0] / 500e3).mean():.1%}"),
+            remark("The first flow's share", f"{100 * (found[:, 0] / 500e3).mean():.1f} %"),
         ]
     return all_of(*parts)
 
@@ -310,8 +405,8 @@ def even(tables: Tables) -> Verdict:
 @claim(
     "CUBIC holds about 80 % beside NewReno and beside BBR, and shares evenly with CUBIC.",
     whose=THESIS,
-    source="claim 4",
-    paper="about 80 %",
+    source="table 4.2",
+    paper="79.86 and 79.99 %; 45.05 %",
 )
 def cubic_holds(tables: Tables) -> Verdict:
     """Over TCP and QUIC, CUBIC's share must lie between 70 and 90 % beside NewReno and beside BBR; Jain's index of two
@@ -328,53 +423,200 @@ def cubic_holds(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-REPORTED = {
-    "4 CUBIC": (0.98, 0.99),
-    "4 BBR": (0.87, 0.95),
-    "4 CUBIC + 1 BBR": (0.90, 0.80),
-    "4 BBR + 1 CUBIC": (0.57, 0.63),
-    "CUBIC, then BBR": (0.52, 0.95),
-    "BBR, then CUBIC": (0.60, 0.99),
+TOTALS = {
+    ("BBR and NewReno", "tcp"): ("4.13", "84.12", "0.55"),
+    ("BBR and CUBIC", "tcp"): ("3.86", "83.85", "0.55"),
+    ("BBR and BBR", "tcp"): ("46.63", "90.19", "1"),
+    ("BBR and NewReno", "quic"): ("2.55", "76.82", "0.53"),
+    ("BBR and CUBIC", "quic"): ("2.62", "76.79", "0.54"),
+    ("BBR and BBR", "quic"): ("46.78", "94.91", "1"),
+    ("CUBIC and NewReno", ""): ("79.86", "89.41", "0.62"),
+    ("CUBIC and BBR", ""): ("79.99", "83.14", "0.54"),
+    ("CUBIC and CUBIC", ""): ("45.05", "88.1", "1"),
 }
-"""Jain's indices of the thesis (table 4.3): with a large queue, and with one of a bandwidth-delay product."""
+"""The thesis' tables 4.1 and 4.2: the first flow's throughput and that of both, %, and Jain's index."""
 
 
 @claim(
-    "CUBIC flows among themselves are fair, and BBR's sharing with CUBIC depends on the queue.",
+    "Two publishers use less of the rate where BBR stands beside NewReno or CUBIC than where both have BBR.",
     whose=THESIS,
-    source="claim 5",
-    paper="4 CUBIC: 0.98 (large queue), 0.99 (1 BDP); CUBIC, then BBR: 0.52, 0.95",
+    source="table 4.1",
+    paper="84.12, 83.85; 90.19 % (TCP); 76.82, 76.79; 94.91 % (QUIC)",
 )
-def several(tables: Tables) -> Verdict:
-    """Over QUIC. Four CUBIC flows must have a Jain's index above 0.95 with either queue. With the queue of a
-    bandwidth-delay product the index of one BBR and one CUBIC must be higher than with the large one, whoever is
-    first."""
+def total_throughput(tables: Tables) -> Verdict:
+    """The sum of both goodputs, in parts of 500 kbit/s, must be larger with two BBR flows than with BBR and NewReno and
+    with BBR and CUBIC, over TCP and QUIC."""
     parts: list[Evidence] = []
-    found = {
-        mix: [jain(rates(tables, "five", mix=mix, queue=queue, transport="quic")) for queue in ("100000p", "1bdp")]
-        for mix in REPORTED
-    }
-    for queue, index in zip(("large", "1 BDP"), found["4 CUBIC"], strict=True):
-        parts.append(exceeds(f"4 CUBIC, {queue}", mean(index), 0.95))
-    for mix in ("CUBIC, then BBR", "BBR, then CUBIC"):
-        large, small = found[mix]
-        parts.append(exceeds(f"{mix}, 1 BDP − large", mean(small - large), 0.0, "±"))
-    for mix, (large, small) in found.items():
-        one, other = REPORTED[mix]
-        shown = f"{large.mean():.2f} and {small.mean():.2f}; the thesis: {one} and {other}"
-        parts.append(remark(f"{mix}, large queue and 1 BDP", shown))
+    for transport in ("tcp", "quic"):
+        pairs = ("BBR and BBR", "BBR and NewReno", "BBR and CUBIC")
+        alone, *mixed = (rates(tables, "two", kinds=k, transport=transport).sum(axis=1) / 500e3 for k in pairs)
+        for pair, total in zip(pairs[1:], mixed, strict=True):
+            parts.append(exceeds(f"BBR and BBR − {pair}, {transport}", mean(alone - total), 0.0, "±"))
+        parts.append(remark(f"Two BBR flows, {transport}", f"{100 * alone.mean():.1f} %"))
     return all_of(*parts)
 
 
-@claim("Of two BBR flows the one with the longer RTT takes more.", whose=THESIS, source="claim 6, figure 4.8")
+LARGE, BDP, SMALL = "100000p", "1bdp", "0.25bdp"
+QUEUES = {LARGE: "large queue", BDP: "1 BDP", SMALL: "0.25 BDP"}
+REPORTED = {
+    "4 CUBIC": ("four", "0.98", "0.99"),
+    "4 BBR": ("four", "0.87", "0.95"),
+    "4 CUBIC + 1 BBR": ("five", "0.90", "0.80"),
+    "4 BBR + 1 CUBIC": ("five", "0.57", "0.63"),
+    "CUBIC, then BBR": ("pair", "0.52", "0.95"),
+    "BBR, then CUBIC": ("pair", "0.60", "0.99"),
+}
+"""The thesis' table 4.3: the experiment here, and Jain's indices with a large queue and with one of a BDP."""
+PAIRS = ("CUBIC, then BBR", "BBR, then CUBIC")
+
+
+def shared(tables: Tables, mix: str, rate: str, queue: str) -> Numbers:
+    """Goodputs of publishers that share a swept rate, over QUIC."""
+    return rates(tables, REPORTED[mix][0], mix=mix, rate=rate, queue=queue, transport="quic")
+
+
+def at_each_rate(tables: Tables, experiment: str, judge: Callable[[str], tuple[Verdict, str]]) -> Verdict:
+    """Judge at each rate of an experiment: confirmed if the claim holds at all, contradicted if at none.
+
+    `judge` returns the verdict at a rate, and its numbers in words.
+    """
+    levels = list(tables.levels(experiment, "rate"))
+    if not levels:
+        raise MissingDataError(f"experiment {experiment} is not in these results")
+    judged = {quantities.text(rate): judge(rate) for rate in levels}
+    by_outcome = {
+        word: [rate for rate, (verdict, _) in judged.items() if verdict.outcome is outcome]
+        for word, outcome in (("holds at", Outcome.CONFIRMED), ("not at", Outcome.CONTRADICTED),
+                              ("unclear at", Outcome.UNDECIDED))
+    }  # fmt: skip
+    outcomes = {verdict.outcome for verdict, _ in judged.values()}
+    outcome = outcomes.pop() if len(outcomes) == 1 else Outcome.UNDECIDED
+    said = "; ".join(f"{word} {', '.join(found)}" for word, found in by_outcome.items() if found)
+    return Verdict(
+        outcome,
+        (
+            Evidence("Rates of the bottleneck", said, outcome),
+            *(remark(f"At {rate}", numbers) for rate, (_, numbers) in judged.items()),
+        ),
+    )
+
+
+@claim(
+    "A BBR and a CUBIC flow share fairly with a queue of a BDP, and unfairly with a large one.",
+    whose=THESIS,
+    source="section 4.2.2, table 4.3, figures 4.10a and 4.11a",
+    paper="CUBIC first: 0.95 (1 BDP), 0.52 (large); BBR first: 0.99, 0.60",
+)
+def two_by_queue(tables: Tables) -> Verdict:
+    """At each rate, Jain's index must be higher with the queue of a bandwidth-delay product than with the large one,
+    whoever is first."""
+
+    def judge(rate: str) -> tuple[Verdict, str]:
+        parts, shown = [], []
+        for mix in PAIRS:
+            small, large = (jain(shared(tables, mix, rate, queue)) for queue in (BDP, LARGE))
+            parts.append(exceeds(mix, mean(small - large), 0.0, "±"))
+            shown.append(f"{mix}: {small.mean():.2f} (1 BDP), {large.mean():.2f} (large)")
+        return all_of(*parts), "; ".join(shown)
+
+    return at_each_rate(tables, "pair", judge)
+
+
+@claim(
+    "Four CUBIC flows share evenly.",
+    whose=THESIS,
+    source="table 4.3",
+    paper="0.98 (large queue), 0.99 (1 BDP)",
+)
+def four_cubic(tables: Tables) -> Verdict:
+    """At each rate, Jain's index must be above 0.95 with either queue."""
+
+    def judge(rate: str) -> tuple[Verdict, str]:
+        found = {QUEUES[queue]: jain(shared(tables, "4 CUBIC", rate, queue)) for queue in (LARGE, BDP)}
+        shown = ", ".join(f"{index.mean():.2f} ({queue})" for queue, index in found.items())
+        return all_of(*(exceeds(queue, mean(index), 0.95) for queue, index in found.items())), shown
+
+    return at_each_rate(tables, "four", judge)
+
+
+@claim(
+    "With a queue below a BDP BBR gets more than CUBIC.",
+    whose=THESIS,
+    source="section 4.2.2",
+    paper="about 90 %, from others' studies",
+)
+def below_bdp(tables: Tables) -> Verdict:
+    """With a queue of a quarter of a bandwidth-delay product, BBR must have more than half of the goodput of both, at
+    each rate, whoever is first."""
+
+    def judge(rate: str) -> tuple[Verdict, str]:
+        shares = {}
+        for mix in PAIRS:
+            found = shared(tables, mix, rate, SMALL)
+            shares[mix] = found[:, 0 if mix.startswith("BBR") else 1] / found.sum(axis=1)
+        shown = "; ".join(f"{mix}: BBR has {100 * share.mean():.0f} %" for mix, share in shares.items())
+        return all_of(*(exceeds(mix, mean(share), 0.5, "%") for mix, share in shares.items())), shown
+
+    return at_each_rate(tables, "pair", judge)
+
+
+@claim(
+    "A BBR flow that comes to four CUBIC flows is driven out, with a large queue and with one of a BDP.",
+    whose=THESIS,
+    source="section 4.2.2, figures 4.10b and 4.11b",
+    paper="completely",
+)
+def newcomer(tables: Tables) -> Verdict:
+    """At each rate, BBR must have less than 5 % of the goodput of all five flows, with either queue."""
+
+    def judge(rate: str) -> tuple[Verdict, str]:
+        shares = {}
+        for queue in (LARGE, BDP):
+            found = shared(tables, "4 CUBIC + 1 BBR", rate, queue)
+            shares[QUEUES[queue]] = found[:, -1] / found.sum(axis=1)
+        shown = ", ".join(f"{100 * share.mean():.1f} % ({queue})" for queue, share in shares.items())
+        return all_of(*(below(queue, mean(share), 0.05, "%") for queue, share in shares.items())), shown
+
+    return at_each_rate(tables, "five", judge)
+
+
+def astray(tables: Tables, mix: str) -> Numbers:
+    """How far the shares of four flows are from what they are in other replications, a number a replication.
+
+    The mean distance from the median share over replications, in parts of an even share, over rates and queues.
+    """
+    found = []
+    for rate, queue in itertools.product(tables.levels("four", "rate"), (LARGE, BDP)):
+        of = shared(tables, mix, rate, queue)
+        shares = 4 * of / of.sum(axis=1, keepdims=True)
+        found.append(np.abs(shares - np.median(shares, axis=0)).mean(axis=1))
+    return np.array(found).mean(axis=0)
+
+
+@claim("Several BBR flows are unstable: small variations change how they share. CUBIC flows are not.", whose=THESIS,
+       source="section 4.2.2")  # fmt: skip
+def unstable(tables: Tables) -> Verdict:
+    """Replications differ in when publishers start, by up to a second. The mean distance of the shares of four BBR
+    flows from their median over replications, over all rates and both queues, must be larger than that of four CUBIC
+    flows."""
+    bbr, cubic = (astray(tables, mix) for mix in ("4 BBR", "4 CUBIC"))
+    return all_of(
+        exceeds("Distance from the median share, BBR − CUBIC", mean(bbr - cubic), 0.0, "±"),
+        remark(
+            "Distance in parts of an even share, BBR and CUBIC",
+            f"{100 * bbr.mean():.1f} and {100 * cubic.mean():.1f} %",
+        ),
+    )
+
+
+@claim("Of two BBR flows the one with the longer RTT takes more.", whose=THESIS, source="figure 4.8")
 def longer_takes_more(tables: Tables) -> Verdict:
     """The second flow's rate over the first's, with 200 and with 300 ms, must be above 1, over TCP and QUIC."""
     parts: list[Evidence] = []
     for transport in ("tcp", "quic"):
         for rtt in ("200 ms", "300 ms"):
             found = rates(tables, "rtt", rtt=rtt, congestion="bbr", transport=transport)
-            ratio = from_scale(mean(np.log(found[:, 1] / found[:, 0])), METRICS["goodput"])
-            parts.append(exceeds(f"Rate, {rtt} ÷ 100 ms, {transport}", ratio, 1.0))
+            parts.append(exceeds(f"Rate, {rtt} ÷ 100 ms, {transport}", ratio(found[:, 1] / found[:, 0]), 1.0))
     return all_of(*parts)
 
 
@@ -594,3 +836,46 @@ def bbr3(tables: Tables) -> dict[str, str]:
         "satellite": f"{100 * far['bbr3'].mean():.0f} %",
         "bbr_satellite": f"{100 * far['bbr'].mean():.0f} %",
     }
+
+
+@value
+def tables_4_1_and_4_2(tables: Tables) -> pl.DataFrame:
+    """The thesis' tables 4.1 and 4.2 beside ours; it does not say whether table 4.2 is of TCP or QUIC."""
+    rows = []
+    for (pair, stated), reported in TOTALS.items():
+        for transport in (stated,) if stated else ("tcp", "quic"):
+            found = rates(tables, "two", kinds=pair, transport=transport)
+            ours = (100 * found[:, 0].mean() / 500e3, 100 * found.sum(axis=1).mean() / 500e3, jain(found).mean())
+            cells = [
+                f"{said} / {here:.{places}f}" for said, here, places in zip(reported, ours, (1, 1, 2), strict=True)
+            ]
+            rows.append((pair, transport.upper(), *cells))
+    heads = ("first and second", "over", "the first's share, %", "both, %", "Jain's index")
+    return pl.DataFrame(rows, schema=heads, orient="row")
+
+
+@value
+def table_4_3(tables: Tables) -> pl.DataFrame:
+    """The thesis' table 4.3 beside ours, over the rate for each publisher."""
+    rows, heads = [], list[str]()
+    for mix, (experiment, large, small) in REPORTED.items():
+        levels = tables.levels(experiment, "rate")
+        flows = {"pair": 2, "four": 4, "five": 5}[experiment]
+        heads = [f"{(quantities.value(rate) or 0.0) / flows / 1e3:.0f} kbit/s" for rate in levels]
+        for queue, said in ((LARGE, large), (BDP, small)):
+            found = [f"{jain(shared(tables, mix, rate, queue)).mean():.2f}" for rate in levels]
+            rows.append((mix, QUEUES[queue], said, *found))
+    return pl.DataFrame(rows, schema=["publishers", "queue", "the thesis", *heads], orient="row")
+
+
+@value
+def cell_ends(tables: Tables) -> pl.DataFrame:
+    """Delivery times in the cell by where frames are lost, ms."""
+    rows = []
+    for errors in tables.levels("cell-ends", "errors"):
+        tcp, quic = (
+            each(tables, "cell-ends", "delivery_time", errors=errors, transport=transport).mean()
+            for transport in ("tcp", "quic")
+        )
+        rows.append((errors, f"{tcp:.1f}", f"{quic:.1f}", f"{quic / tcp:.3f}"))
+    return pl.DataFrame(rows, schema=("frames lost", "TCP, ms", "QUIC, ms", "ξ"), orient="row")

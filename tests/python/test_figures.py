@@ -505,6 +505,34 @@ def test_a_timeline_of_several_levels_shows_the_window_of_each(tables: Tables, t
             of.model_copy(update=wrong).figure(data)
 
 
+def test_a_timeline_has_its_plots_for_each_level_of_a_factor(tables: Tables, tmp_path: Path) -> None:
+    two = """
+    flows = [
+        { label = "many", contender = "tcp/cubic", app = "raw", size = "100MB", copies = 2 },
+        { label = "one", contender = "tcp/bbr", app = "raw", size = "100MB", start = "1s" },
+    ]
+    """
+    study = Study.parse(TIMED[: TIMED.index("flows = [")] + two + TIMED[TIMED.index("probes = [") :])
+    data = Data(tables, study=lambda: study)
+    of = Timeline(name="one", experiment="base", panels="ring", show=("goodput",), until="80s")
+    each = of.figure(data)
+    assert [panel.title for panel in each.panels] == [quantities.text(level) for level in ("5p", "20p")]
+    assert [one.label for one in each.panels[0].series] == ["many 1", "many 2", "one"]
+    summed = of.model_copy(update={"together": True, "only": ("20p",)}).figure(data)
+    (panel,) = summed.panels
+    assert [one.label for one in panel.series] == ["many", "one"]
+    (_, first), (_, second), _ = each.panels[1].each(Line)
+    (_, both), _ = panel.each(Line)
+    assert len(both.points) == 81  # a value a second, the last held until the end
+    values = zip(first.points, second.points, both.points, strict=True)
+    assert all(total == pytest.approx(a + b) for (_, a), (_, b), (_, total) in values)
+    assert len(on_paper.draw(each, tmp_path / "one")) == 2
+    windows = Timeline(name="w", experiment="base", panels="ring", show=("cwnd", "rtt"), until="4s").figure(data)
+    assert [panel.y.label for panel in windows.panels] == ["congestion window (kB)", "RTT (ms)"] * 2
+    with pytest.raises(NotInResultsError):
+        of.model_copy(update={"panels": "nothing"}).figure(data)
+
+
 def test_boxes_show_quartiles_whiskers_and_what_lies_beyond(tables: Tables, tmp_path: Path) -> None:
     one = spread([1.0, 2.0, 3.0, 4.0, 100.0])
     assert one.quartiles == (2.0, 3.0, 4.0)

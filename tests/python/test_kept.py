@@ -142,6 +142,20 @@ def test_a_row_of_claims_has_the_papers_value_and_three_numbers_that_decide() ->
     ]
 
 
+def test_a_papers_claims_and_ones_own_have_tables_of_their_own(results: Path, study: Path) -> None:
+    made = kept.keep(results, study).kept
+    one, other = (
+        made.claims[0].model_copy(update={"sentence": sentence, "whose": whose})
+        for sentence, whose in (("It is far.", "Doe 2020"), ("It is near.", "ours"))
+    )
+    (study / "kept" / "main.json").write_text(made.model_copy(update={"claims": (one, other)}).model_dump_json())
+    page = study / "README.md"
+    page.write_text("<!-- kept: paper-claims --><!-- end -->\n<!-- kept: own-claims --><!-- end -->\n")
+    theirs, ours = pages.Page.read(page).rendered(study.parent).split("<!-- kept: own-claims -->")
+    assert f"| 1. {one.sentence}" in theirs and "| 2. It is near. (ours) |" not in theirs
+    assert "| 2. It is near. (ours) |" in ours and one.sentence not in ours
+
+
 def test_a_number_that_was_changed_by_hand_is_found(results: Path, study: Path, haltere: Haltere) -> None:
     kept.keep(results, study)
     page = study / "README.md"

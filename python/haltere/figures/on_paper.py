@@ -148,7 +148,8 @@ _BESIDE, _AROUND, _LINE = 0.6, 0.75, 0.15
 def _title(figure: Figure, canvas: Canvas | SubFigure, first: Axes) -> None:
     """Set the title above the first plot, or above all, in as many lines as the width asks for."""
     width = _size(figure)[0]
-    if figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed):
+    named = figure.stacked and figure.panels[0].title  # a name of its own above the first plot
+    if not named and (figure.stacked or (len(figure.panels) == 1 and not figure.panels[0].y.listed)):
         title = style.wrapped(figure.title, width - _BESIDE, 7.5)
         first.set_title(title, loc="left", color=style.QUIET)
     else:

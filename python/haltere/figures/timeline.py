@@ -1,7 +1,8 @@
 """Single runs on one time axis.
 
 Of one run, the RTT of a probe above and what the stages of a link hold below; of one run for each level of a factor,
-the congestion window of a flow above and its bytes in flight below.
+the congestion window of a flow above and its bytes in flight below. All of this may be drawn for each level of another
+factor.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,14 +40,16 @@ class Timeline(Kind):
     `show` names series of a trace, such as `cwnd` and `rtt`, to be shown instead, a plot each; `goodput` is made of the
     data that each flow's receiver has. With `series`, a factor
     that `where` does not name, there is one run for each of its `levels` (at most three; all, if none are given), and
-    the plots have a line a level: of `show`, or else of congestion window and bytes in flight, of `flow`.
+    the plots have a line a level: of `show`, or else of congestion window and bytes in flight, of `flow`. With
+    `panels`, another such factor, all of this is drawn for each of its levels, or of those in `only`. With `together`,
+    the goodput of flows of one label, or of one contender, is one line: their sum.
 
     A run of the model is a function of its scenario, seed and replication, so what is shown is the run of the results,
     up to `until`.
     """
 
     description = Description("timelines", "over_time", "One run over time.", section="Single runs over time")
-    factors = ("series",)
+    factors = ("series", "panels")
 
     where: Mapping[str, str] = Field(default_factory=dict)
     replication: int = 0
@@ -55,45 +59,71 @@ class Timeline(Kind):
     show: tuple[str, ...] = ()
     series: str = ""
     levels: Annotated[tuple[str, ...], Field(max_length=3)] = ()
+    panels: str = ""
+    only: tuple[str, ...] = ()
+    together: bool = False
     flow: str = "flow 0"
 
     def named_levels(self) -> Iterator[Named]:
         """The levels of factors that the figure names."""
         if self.series:
             yield "levels", self.series, self.levels
+        if self.panels:
+            yield "only", self.panels, self.only
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn."""
         if data.study is None:
             raise NotInResultsError("a figure over time is made of a run of a study, not of tables")
         study = data.study()
-        if self.series:
-            panels = self._compared(study, data.words)
-        elif self.show:
-            every = list(self._record(study, self.where).values())
-            if "goodput" in self.show:
-                every += [
-                    _goodput(one, quantities.value(self.until) or 0.0) for one in every if one["name"] == "received"
-                ]
-            run = _run(study, self.experiment, self.where, self.replication)
-            panels = [self._shown(name, every, _flows(json.loads(run.scenario_json))) for name in self.show]
+        if not self.panels:
+            panels = self._plots(data.words, study, self.where)
         else:
-            panels = self._stages(study)
-        return Figure(self.name, self.title or data.words.all_levels(self.single), panels, self.source)
+            panels = []
+            for level in self.only or _levels(study, self.experiment, self.panels):
+                plots = self._plots(data.words, study, {**self.where, self.panels: level})
+                panels += [replace(one, title=data.words.level(self.panels, level)) for one in plots]
+        if not panels:
+            raise NotInResultsError(f"experiment {self.experiment} has no factor {self.panels}")
+        return Figure(self.name, self.title or data.words.all_levels(self.single), _to_one_scale(panels), self.source)
+
+    def _plots(self, words: FigureList, study: Study, where: Mapping[str, Any]) -> list[Panel]:
+        """The plots of the run at some levels, or of the runs that are compared there."""
+        if self.series:
+            return self._compared(study, where, words)
+        if not self.show:
+            return self._stages(study, where)
+        scenario = json.loads(_run(study, self.experiment, where, self.replication).scenario_json)
+        flows = _flows(scenario, numbered=not self.together)
+        every = list(self._record(study, where).values())
+        if "goodput" in self.show:
+            received = [one for one in every if one["name"] == "received"]
+            every += self._goodputs(received, flows)
+        return [self._shown(name, every, flows) for name in self.show]
+
+    def _goodputs(self, received: Sequence[Mapping[str, Any]], flows: Mapping[str, str]) -> list[Mapping[str, Any]]:
+        """The goodput of each flow over time, or of those of one label together."""
+        end = quantities.value(self.until) or 0.0
+        found: list[Mapping[str, Any]] = [_goodput(one, end) for one in received]
+        if not self.together:
+            return found
+        sums: dict[str, Mapping[str, Any]] = {}
+        for one in found:
+            label = flows.get(str(one["who"]), str(one["who"]))
+            so_far = sums.get(label)
+            sums[label] = one if so_far is None else {**so_far, "v": so_far["v"] + one["v"]}
+        return list(sums.values())
 
     def _record(self, study: Study, where: Mapping[str, Any]) -> Recorded:
         return record(study, self.experiment, where, self.replication, self.until)
 
-    def _compared(self, study: Study, words: FigureList) -> list[Panel]:
+    def _compared(self, study: Study, where: Mapping[str, Any], words: FigureList) -> list[Panel]:
         """A plot for each series of the flow, with a line for each level."""
-        levels: Sequence[str] = self.levels
-        if not levels and self.experiment in study.file.experiments:
-            found = [treatment.levels.get(self.series) for treatment in study.select([self.experiment])]
-            levels = list(dict.fromkeys(level for level in found if level is not None))
+        levels = self.levels or _levels(study, self.experiment, self.series)
         if not 0 < len(levels) <= len(_LOOKS):
             message = f"{len(levels)} levels of {self.series!r}: name one to {len(_LOOKS)} of them in levels"
             raise NotInResultsError(message)
-        recorded = {level: self._record(study, {**self.where, self.series: level}) for level in levels}
+        recorded = {level: self._record(study, {**where, self.series: level}) for level in levels}
         panels = []
         for name in self.show or _WINDOW:
             members = [
@@ -106,8 +136,8 @@ class Timeline(Kind):
             panels.append(self._panel(name, members))
         return panels
 
-    def _stages(self, study: Study) -> list[Panel]:
-        by_name = self._record(study, self.where)
+    def _stages(self, study: Study, where: Mapping[str, Any]) -> list[Panel]:
+        by_name = self._record(study, where)
         panels = []
         rtt = by_name.get((self.probe, "rtt"))
         if rtt is not None:
@@ -156,28 +186,49 @@ class Timeline(Kind):
         return Panel("", Axis("time (s)", 0.0, end), Axis(label, 0.0, 1.05 * top or 1.0), series)
 
 
+def _levels(study: Study, experiment: str, factor: str) -> Sequence[str]:
+    """The levels of a factor of an experiment; none if there is no such factor or experiment."""
+    if experiment not in study.file.experiments:
+        return ()
+    found = [treatment.levels.get(factor) for treatment in study.select([experiment])]
+    return list(dict.fromkeys(level for level in found if level is not None))
+
+
+def _to_one_scale(panels: Sequence[Panel]) -> list[Panel]:
+    """Give plots that stand side by side, as all have one quantity, one axis."""
+    top = max(one.y.high for one in panels)
+    alike = len({one.y.label for one in panels}) == 1
+    return [replace(one, y=replace(one.y, high=top)) for one in panels] if alike else list(panels)
+
+
 _SAMPLES = 60
-"""About so many values has a goodput over time."""
+"""At least so many values has a goodput over time; where it is longer than so many seconds, one a second."""
 
 
 def _goodput(received: Mapping[str, Any], end: float) -> dict[str, Any]:
-    """The rate at which a flow's data arrived, from the bytes received: a value for each of `_SAMPLES` parts."""
+    """The rate at which a flow's data arrived, from the bytes received in each part of the time."""
     times, data = (np.asarray(received[name], dtype=np.float64) for name in ("t_s", "v"))
-    edges = np.linspace(0.0, end, _SAMPLES + 1)
+    edges = np.linspace(0.0, end, max(_SAMPLES, round(end)) + 1)
     rates = np.diff(np.interp(edges, times, data)) * 8 / np.diff(edges) / 1e6
     return {"who": received["who"], "name": "goodput", "unit": "Mbit/s", "t_s": edges[:-1], "v": rates}
 
 
-def _flows(scenario: Mapping[str, Any]) -> dict[str, str]:
-    """Flows as their contenders, and probes, by their names in a trace; flows of one contender with a number."""
-    labels = [str(flow.get("label") or flow.get("contender") or "") for flow in scenario.get("flows", ())]
-    if any(flow.get("count") for flow in scenario.get("flows", ())):
+def _flows(scenario: Mapping[str, Any], *, numbered: bool = True) -> dict[str, str]:
+    """Flows as their labels or contenders, and probes, by their names in a trace; flows of one name with a number."""
+    if any(flow.get("pairs") for flow in scenario.get("flows", ())):
         return {}
+    labels = [
+        str(flow.get("label") or flow.get("contender") or "")
+        for flow in scenario.get("flows", ())
+        for _ in range(int(flow.get("copies", 1)))
+    ]
     probes = scenario.get("probes", ())
     named = {f"probe {at}": f"probe ({one['kind']})" for at, one in enumerate(probes) if "kind" in one}
     shown = [look(label).name if is_contender(label) else label for label in labels]
     return named | {
-        f"flow {at}": f"{text} {labels[:at].count(labels[at]) + 1}" if labels.count(labels[at]) > 1 else text
+        f"flow {at}": f"{text} {labels[:at].count(labels[at]) + 1}"
+        if numbered and labels.count(labels[at]) > 1
+        else text
         for at, text in enumerate(shown)
         if text
     }

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from haltere import shipped
+from haltere.claims import OURS
 from haltere.claims.findings import leading
 from haltere.documents import shown
 from haltere.errors import InputError, Place, as_written, nearest
@@ -171,9 +172,13 @@ def _answer(kept: Kept) -> str:
     return "\n".join(f"- {sentence}" for sentence in kept.answer)
 
 
-def claims_table(claims: Sequence[campaign.Claim]) -> str:
-    """Return the table of claims as reports have it, in Markdown: at most three numbers a row."""
-    stated = any(one.paper for one in claims)
+def claims_table(claims: Sequence[campaign.Claim], *, own: bool | None = None) -> str:
+    """Return the table of claims as reports have it, in Markdown: at most three numbers a row.
+
+    It has all claims, or the study's `own` ones, or the others. A claim keeps its number among all.
+    """
+    shown = [(number, one) for number, one in enumerate(claims, 1) if own in (None, one.whose == OURS)]
+    stated = any(one.paper for _, one in shown)
     head = ["claim", *(["the paper"] if stated else []), "here", "verdict"]
     rows = [
         (
@@ -182,8 +187,10 @@ def claims_table(claims: Sequence[campaign.Claim]) -> str:
             _here(one),
             f"*{one.outcome}*",
         )
-        for number, one in enumerate(claims, 1)
+        for number, one in shown
     ]
+    if not rows:
+        return "*none*"
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(_in_cell(cell) for cell in row) + " |" for row in rows)])
 
@@ -245,6 +252,8 @@ _WORDS: dict[str, tuple[int, Callable[..., str]]] = {
     "campaign": (0, _campaign),
     "answer": (0, _answer),
     "claims": (0, lambda kept: claims_table(kept.claims)),
+    "paper-claims": (0, lambda kept: claims_table(kept.claims, own=False)),
+    "own-claims": (0, lambda kept: claims_table(kept.claims, own=True)),
     "verdict": (1, _verdict),
     "number": (2, _number),
     "value": (1, _value),
