@@ -481,7 +481,8 @@ def reading_of(found: Interval, unit: str = "") -> str:
             return fixed(100 * value, 0 if found.value >= 0.0995 else 1)
         return ("+" if unit == "±" and value > 0 else "") + fixed(value, places)
 
-    value = one(found.value) + (" %" if unit == "%" else "")
+    bare = found.value == 0 and (found.exact or found.low is None)  # nothing was counted: no digits behind a point
+    value = ("0" if bare else one(found.value)) + (" %" if unit == "%" else "")
     if found.low is None or found.high is None:
         return f"{value} (an interval {few(found.n)})"
     if found.exact:

@@ -8,6 +8,7 @@ factor.
 from __future__ import annotations
 
 import json
+import re
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -224,7 +225,7 @@ def _flows(scenario: Mapping[str, Any], *, numbered: bool = True) -> dict[str, s
     ]
     probes = scenario.get("probes", ())
     named = {f"probe {at}": f"probe ({one['kind']})" for at, one in enumerate(probes) if "kind" in one}
-    shown = [look(label).name if is_contender(label) else label for label in labels]
+    shown = [look(label).name if is_contender(label) else label for label in _plain(labels)]
     return named | {
         f"flow {at}": f"{text} {labels[:at].count(labels[at]) + 1}"
         if numbered and labels.count(labels[at]) > 1
@@ -232,6 +233,12 @@ def _flows(scenario: Mapping[str, Any], *, numbered: bool = True) -> dict[str, s
         for at, text in enumerate(shown)
         if text
     }
+
+
+def _plain(labels: Sequence[str]) -> list[str]:
+    """The contenders of a run without their switches, if they can be told apart without: a legend is narrow."""
+    short = [re.sub(r"(/[^-+]*)[-+].*", r"\1", label) if is_contender(label) else label for label in labels]
+    return short if len(set(short)) == len(set(labels)) else list(labels)
 
 
 def record(study: Study, experiment: str, where: Mapping[str, str], replication: int, until: str) -> Recorded:
