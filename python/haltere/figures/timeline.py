@@ -8,8 +8,8 @@ factor.
 from __future__ import annotations
 
 import json
-import re
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
