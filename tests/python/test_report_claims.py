@@ -58,6 +58,11 @@ def steadier(levels: Levels) -> float:
     return 0.005 if is_quic(levels) else 0.03
 
 
+def heavy(levels: Levels) -> float:
+    """An overhead that is more than a longer time makes up for, in throughput."""
+    return 0.3 if is_quic(levels) else 0.05
+
+
 NOISY = 3.0
 LITTLE = {"replications": 3, "noise": NOISY}
 
@@ -93,6 +98,19 @@ WORLDS: list[tuple[str, Outcome, Truth]] = [
     ("bbr_in_quic", CONFIRMED, Truth(time=bbr_times(1.03))),
     ("bbr_in_quic", CONTRADICTED, Truth(time=bbr_times(0.7))),
     ("bbr_in_quic", UNDECIDED, Truth(**LITTLE)),
+    ("overhead_eats_the_gain", CONFIRMED, Truth(time=quic_time(lambda levels: 0.9), overhead=heavy)),
+    ("overhead_eats_the_gain", CONTRADICTED, Truth(time=quic_time(lambda levels: 0.8))),
+    ("overhead_eats_the_gain", UNDECIDED, Truth(replications=1)),
+    ("overhead_eats_the_gain", UNDECIDED, Truth(time=quic_time(lambda levels: 1.5))),
+    ("mostly_alike", CONFIRMED, Truth(time=quic_time(lambda levels: 0.8 if impaired(levels) else 1.0), noise=0.01)),
+    ("mostly_alike", CONTRADICTED, Truth(time=quic_time(lambda levels: 0.8))),
+    ("mostly_alike", UNDECIDED, Truth(**LITTLE)),
+    ("alike_once_lost", CONFIRMED, Truth(time=quic_time(lambda levels: 1.0), noise=0.01)),
+    ("alike_once_lost", CONTRADICTED, Truth(time=quic_time(lambda levels: 0.8))),
+    ("alike_once_lost", UNDECIDED, Truth(**LITTLE)),
+    ("bbr_differs", CONFIRMED, Truth(time=bbr_times(0.8))),
+    ("bbr_differs", CONTRADICTED, Truth(noise=0.01)),
+    ("bbr_differs", UNDECIDED, Truth(**LITTLE)),
 ]
 
 
@@ -107,9 +125,9 @@ def test_claims_find_the_truth_of_a_known_world(name: str, expected: Outcome, tr
     assert verdict.evidence or verdict.reason
 
 
-def test_the_study_judges_its_eight_claims_each_with_source_and_rule() -> None:
-    assert len(CLAIMS) == 8
-    assert all(one.sentence.endswith(".") and one.source and one.rule for one in CLAIMS)
+def test_the_study_judges_its_twelve_claims_each_with_source_value_and_rule() -> None:
+    assert len(CLAIMS) == 12
+    assert all(one.sentence.endswith(".") and one.source and one.paper and one.rule for one in CLAIMS)
     assert {name for name, _, _ in WORLDS} == set(NAMES)
 
 

@@ -97,6 +97,18 @@ def test_a_variant_is_laid_over_the_study(small_study: Path) -> None:
     assert len(same) == len(wider.treatments)
 
 
+def test_a_table_of_another_kind_takes_the_place_of_the_study_s() -> None:
+    text = SMALL_STUDY + (
+        '[variants.cell.experiments.base.scenario.topology]\nkind = "cell"\n'
+        'link = { rate = "{rate}", delay = "20ms", loss = "{loss}" }\ncell = { preset = "wifi" }\n'
+        "[variants.deep.experiments.base.scenario.topology]\npairs = 2\n"
+    )
+    cell = Study.parse(text, variant="cell").treatments[0].scenario["topology"]
+    assert cell["kind"] == "cell" and not {"bottleneck", "pairs"} & set(cell)
+    deep = Study.parse(text, variant="deep").treatments[0].scenario["topology"]
+    assert (deep["kind"], deep["pairs"], deep["bottleneck"]["queue"]) == ("dumbbell", 2, "100p")
+
+
 def test_run_identity_depends_on_scenario_seed_and_replication(small_study: Path) -> None:
     study = Study.load(small_study)
     runs = list(study.runs())

@@ -18,14 +18,22 @@ from haltere.scenario import files, measured
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with `over` laid on top: tables are merged key by key, anything else is replaced."""
+    """Return `base` with `over` laid on top: tables are merged key by key, anything else is replaced.
+
+    A table of another `kind` is replaced as well: a graph has no use for the fields of a dumbbell.
+    """
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
-        merged[key] = (
-            merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else copy.deepcopy(value)
-        )
+        if isinstance(old, Mapping) and isinstance(value, Mapping) and _of_one_kind(old, value):
+            merged[key] = merge(old, value)
+        else:
+            merged[key] = copy.deepcopy(value)
     return merged
+
+
+def _of_one_kind(base: Mapping[str, Any], over: Mapping[str, Any]) -> bool:
+    return "kind" not in over or over["kind"] == base.get("kind", over["kind"])
 
 
 class Scenario:
