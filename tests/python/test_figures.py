@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 import warnings
@@ -18,6 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import report_tables as synthetic
+from haltere import core
 from haltere.errors import InputError
 from haltere.figures import kinds, on_paper, on_screen, parts, peaks, style, trace_figure
 from haltere.figures.bars import Bars
@@ -482,6 +484,20 @@ def test_a_timeline_is_the_run_of_the_results_up_to_a_time(tables: Tables, tmp_p
         of.model_copy(update={"link": "nowhere", "probe": "probe 9"}).figure(Data(tables, study=lambda: study))
     with pytest.raises(NotInResultsError, match="not of tables"):
         of.figure(Data(tables))
+
+
+def test_a_timeline_has_a_gap_where_a_probe_had_no_answer(tables: Tables) -> None:
+    lossy = TIMED.replace("bql = false", 'bql = false, loss = "30%"').replace('"100ms" }', '"500ms", timeout = "1s" }')
+    study = Study.parse(lossy)
+    of = Timeline(name="one", experiment="base", where={"ring": "20p"}, until="10s", link="link down")
+    pieces = [line.points for _, line in of.figure(Data(tables, study=lambda: study)).panels[0].each(Line)]
+    run = next(run for run in study.runs() if run.treatment.levels["ring"] == "20p")
+    scenario = json.loads(run.scenario_json) | {"duration": "10s"}
+    scenario.pop("time_limit")
+    [probe] = core.trace(core.parse(scenario), run.seed, run.replication)["result"]["probes"]
+    lost = [sent for sent, rtt in zip(probe["sent_s"], probe["rtt_s"], strict=True) if rtt is None]
+    assert 1 < len(pieces) <= len(lost) + 1
+    assert not any(points[0][0] < sent < points[-1][0] for sent in lost for points in pieces)
 
 
 def test_a_timeline_of_several_levels_shows_the_window_of_each(tables: Tables, tmp_path: Path) -> None:

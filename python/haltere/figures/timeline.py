@@ -181,9 +181,9 @@ class Timeline(Kind):
         steps: bool = True,
     ) -> Panel:
         end = quantities.value(self.until) or 0.0
-        lines = [(text, look, _points(one, end, scale)) for text, look, one in members]
-        top = max((y for *_, points in lines for _, y in points), default=0.0)
-        series = [Series(look, text, [Line(points, steps)]) for text, look, points in lines]
+        lines = [(text, look, _pieces(one, end, scale)) for text, look, one in members]
+        top = max((y for *_, pieces in lines for points in pieces for _, y in points), default=0.0)
+        series = [Series(look, text, [Line(points, steps) for points in pieces]) for text, look, pieces in lines]
         return Panel("", Axis("time (s)", 0.0, end), Axis(label, 0.0, 1.05 * top or 1.0), series)
 
 
@@ -201,6 +201,9 @@ def _to_one_scale(panels: Sequence[Panel]) -> list[Panel]:
     alike = len({one.y.label for one in panels}) == 1
     return [replace(one, y=replace(one.y, high=top)) for one in panels] if alike else list(panels)
 
+
+_DASH = 200
+"""A single value between two gaps is a dash of this part of the axis."""
 
 _SAMPLES = 60
 """At least so many values has a goodput over time; where it is longer than so many seconds, one a second."""
@@ -253,7 +256,19 @@ def record(study: Study, experiment: str, where: Mapping[str, str], replication:
     if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= (quantities.value(until) or 0.0):
         scenario.pop("measure_from", None)
     traced = core.trace(core.parse(scenario), run.seed, run.replication)
-    return {(one["who"], one["name"]): one for one in traced["series"]}
+    recorded = {(one["who"], one["name"]): one for one in traced["series"]}
+    for probe in traced["result"].get("probes") or ():
+        name = (f"probe {probe['probe']}", "rtt")
+        if name in recorded:
+            recorded[name] = _with_losses(recorded[name], probe)
+    return recorded
+
+
+def _with_losses(rtt: Mapping[str, Any], probe: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The RTTs of a probe with a gap wherever a request had no answer."""
+    lost = [(sent, None) for sent, answer in zip(probe["sent_s"], probe["rtt_s"], strict=True) if answer is None]
+    both = sorted([*zip(rtt["t_s"], rtt["v"], strict=True), *lost], key=lambda one: one[0])
+    return {**rtt, "t_s": [t for t, _ in both], "v": [v for _, v in both]}
 
 
 def _run(study: Study, experiment: str, where: Mapping[str, str], replication: int) -> Run:
@@ -267,6 +282,15 @@ def _run(study: Study, experiment: str, where: Mapping[str, str], replication: i
     raise NotInResultsError(f"no run of experiment {experiment} in the model at {sought}")
 
 
-def _points(series: Mapping[str, Any], end: float, scale: float) -> Sequence[Point]:
+def _pieces(series: Mapping[str, Any], end: float, scale: float) -> list[list[Point]]:
+    """The points up to the end, in pieces between the times without a value; a point by itself is a dash."""
     times, values = thin(series, end)
-    return [(float(t), scale * float(v)) for t, v in zip(times, values, strict=True) if t <= end and math.isfinite(v)]
+    pieces: list[list[Point]] = [[]]
+    for t, v in zip(times, values, strict=True):
+        if t <= end and math.isfinite(v):
+            pieces[-1].append((float(t), scale * float(v)))
+        elif pieces[-1]:
+            pieces.append([])
+    dash = end / _DASH
+    drawn = [piece if len(piece) > 1 else [piece[0], (piece[0][0] + dash, piece[0][1])] for piece in pieces if piece]
+    return drawn or [[]]
