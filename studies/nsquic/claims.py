@@ -619,6 +619,106 @@ def in_short(tables: Tables) -> list[str]:
     return sentences
 
 
+LABELS = {"model": QUICS[0], "quinn": QUICS[1], "noq": QUICS[2]}
+
+
+def at_loss(tables: Tables, tcp: str, quic: str) -> Interval:
+    """TCP's completion time over QUIC's at the centre with 1 % loss."""
+    over = {name: CENTRE[name] for name in ("rate", "delay", "size")}
+    return compare(tables, "lossy", "completion_time", "protocol", tcp, quic, over=over).pooled()
+
+
+def of_100_kb(tables: Tables, mix: str) -> Interval:
+    """QUIC's goodput over that of TCP CUBIC beside it with 100 kB, at the centre."""
+    where = {"mix": mix, "rate": "100Mbit/s", "delay": "50ms", "queue": "1bdp"}
+    return advantage(tables, "beside", where, "QUIC", "TCP")
+
+
+def each(found: dict[str, Interval]) -> str:
+    """The numbers of all QUICs, in one cell."""
+    return "; ".join(f"{reading_of(one)} ({name})" for name, one in found.items())
+
+
+@value
+def beside_the_paper(tables: Tables) -> pl.DataFrame:
+    """The numbers that the summary states, and ours: today, with the stacks of 2017, and with ns-3's defaults."""
+    long = {"rate": ["5Mbit/s", "50Mbit/s"], "queue": ["0.5bdp", "1bdp", "4bdp"]}
+    hosts = {**CENTRE, "pairs": PAIRS}
+    names = {**LABELS, "TCP CUBIC": CUBIC}
+    rows = [
+        (
+            "TCP CUBIC's transfer time ÷ QUIC's, 1 % loss", "10, paragraph 2", "10",
+            each({name: at_loss(tables, CUBIC, quic) for name, quic in LABELS.items()}),
+            reading_of(at_loss(tables, OLD_CUBIC, GOOGLE)), reading_of(at_loss(tables, UNSET_CUBIC, GOOGLE)),
+        ),
+        (
+            "QUIC's receive rate ÷ TCP CUBIC's beside it, 100 kB", "10, paragraph 5", "3.6",
+            each({name: of_100_kb(tables, f"{quic} beside {CUBIC}") for name, quic in LABELS.items()}),
+            reading_of(of_100_kb(tables, f"{GOOGLE} beside {OLD_CUBIC}")),
+            reading_of(of_100_kb(tables, f"{GOOGLE} beside {UNSET_CUBIC}")),
+        ),
+        (
+            "Jain's index, flows of one protocol, 4 to 100 hosts", "10, paragraph 5", "near 1",
+            each({name: jain(tables, "dumbbell", {"protocol": [one], **hosts}) for name, one in names.items()}),
+            "–", "–",
+        ),
+        (
+            "Jain's index of two endless flows of QUIC", "10, paragraph 6", "fair",
+            each({
+                name: jain(tables, "long", {"mix": [f"{one} beside itself"], **long}) for name, one in LABELS.items()
+            }),
+            "–", "–",
+        ),
+        (
+            "QUIC's goodput ÷ TCP CUBIC's beside it, endless flows", "10, paragraph 6", "more than 2",
+            each({
+                name: advantage(tables, "long", {"mix": f"{one} beside {CUBIC}"}, one, CUBIC)
+                for name, one in LABELS.items()
+            }),
+            "–", "–",
+        ),
+    ]  # fmt: skip
+    columns = ["quantity", "section", "the paper", "here, today", "stacks of 2017", "and ns-3's defaults"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def spread(found: list[Interval]) -> str:
+    """The least and the largest of some ratios: `0.72 to 0.77`."""
+    values = [one.value for one in found]
+    return f"{min(values):.2f} to {max(values):.2f}"
+
+
+@value
+def where_it_holds(tables: Tables) -> dict[str, Interval | str]:
+    """The numbers of the stacks of 2017, and of queues: QUIC's completion time over TCP CUBIC's for 10 000 kB."""
+
+    def by_queue(queue: str) -> str:
+        over = {"queue": [queue]}
+        pairs = [compare(tables, "queues", "completion_time", "protocol", quic, CUBIC, over=over) for quic in QUICS]
+        return spread([pair.pooled() for pair in pairs])
+
+    return {
+        "loss_2017": at_loss(tables, OLD_CUBIC, GOOGLE),
+        "loss_defaults": at_loss(tables, UNSET_CUBIC, GOOGLE),
+        "share_2017": of_100_kb(tables, f"{GOOGLE} beside {OLD_CUBIC}"),
+        "share_defaults": of_100_kb(tables, f"{GOOGLE} beside {UNSET_CUBIC}"),
+        "short_queue": by_queue("100p"),
+        "long_queue": by_queue("4bdp"),
+    }
+
+
+@value
+def early_data(tables: Tables) -> pl.DataFrame:
+    """Completion times with 0-RTT over those without, and of TCP CUBIC with Fast Open over those without, by size."""
+    pairs = {**{name: (f"{quic}+0rtt", quic) for name, quic in LABELS.items()}, "Fast Open": (f"{CUBIC}+tfo", CUBIC)}
+    rows = []
+    for size in SIZES[:-1]:
+        over = {"size": [size]}
+        found = [compare(tables, "resumed", "completion_time", "protocol", *pair, over=over) for pair in pairs.values()]
+        rows.append((quantities.text(size), *(reading(one.pooled(), one.metric) for one in found)))
+    return pl.DataFrame(rows, schema=["object", *pairs], orient="row")
+
+
 @value
 def model_to_stack(tables: Tables) -> dict[str, Interval]:
     """The model's completion times over those of each stack: without loss, at 10 % loss, and of noq's with 10 kB to the
