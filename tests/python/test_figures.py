@@ -532,7 +532,7 @@ def test_a_timeline_has_its_plots_for_each_level_of_a_factor(tables: Tables, tmp
     data = Data(tables, study=lambda: study)
     of = Timeline(name="one", experiment="base", panels="ring", show=("goodput",), until="80s")
     each = of.figure(data)
-    assert [panel.title for panel in each.panels] == [quantities.text(level) for level in ("5p", "20p")]
+    assert [panel.title for panel in each.panels] == ["ring 5 packets", "ring 20 packets"]
     assert [one.label for one in each.panels[0].series] == ["many 1", "many 2", "one"]
     summed = of.model_copy(update={"together": True, "only": ("20p",)}).figure(data)
     (panel,) = summed.panels
