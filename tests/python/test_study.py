@@ -119,7 +119,8 @@ def test_a_scenario_file_is_a_study_of_one_treatment(tmp_path: Path) -> None:
 
 def test_an_unknown_experiment_is_refused(small_study: Path) -> None:
     with pytest.raises(
-        InputError, match=r"experiments: the study has no such experiment\n  given: \"bose\"\n  right: base, pairs; did you mean base\?"
+        InputError,
+        match=r"no such experiment\n  given: \"bose\"\n  right: base, pairs; did you mean base\?",
     ):
         Study.load(small_study).select(["bose"])
 

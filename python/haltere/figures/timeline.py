@@ -7,8 +7,8 @@ the congestion window of a flow above and its bytes in flight below.
 from __future__ import annotations
 
 import json
-import re
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
