@@ -255,3 +255,32 @@ def test_no_number_of_a_table_is_cut_on_a_narrow_terminal(width: int, monkeypatc
     for number in " ".join(numbers).split():
         assert number in said
     assert all(len(line) <= width for line in text.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 40, 12])
+def test_lines_of_a_narrow_terminal_end_between_words_and_cut_no_number(width: int) -> None:
+    text = "88 real changes of 10\u202f800 runs; 1\u202f000\u202f000 packets were lost, and 0.000000019 is a p value"
+    lines = show.lines_of(text, width)
+    assert " ".join(lines) == text and all(len(line) <= width for line in lines)
+
+
+@pytest.mark.parametrize("width", [60, 40])
+def test_a_row_that_does_not_fit_is_a_block_whose_numbers_are_whole(width: int) -> None:
+    place = "experiment base, queue 100\u202f000\u202f000 packets, rate 10\u202f000 kbit/s, object 10\u202f000 kB"
+    rows = [
+        (
+            place,
+            "Completion time (s)",
+            "12\u202f345.6 [12\u202f300.1, 12\u202f400.2]",
+            "9.5",
+            "−66.8 %, better",
+            "0.000000019",
+        )
+    ]
+    console = Console(width=width, file=io.StringIO())
+    console.print(show.table("treatment", "metric", "A", "B", "B against A", "p", rows=rows, left=2))
+    assert isinstance(console.file, io.StringIO)
+    shown = console.file.getvalue()
+    for whole in ("100\u202f000\u202f000", "10\u202f000", "12\u202f345.6", "0.000000019", "−66.8 %"):
+        assert whole in shown
+    assert max(map(len, shown.splitlines())) <= width

@@ -396,3 +396,27 @@ def test_a_legend_that_has_no_room_beside_the_title_stands_below() -> None:
         return float(legend.get_window_extent().y0) / float(canvas.bbox.height)
 
     assert at(["one", "two"]) > 0.5 > at([f"{n} flows of a kind beside another" for n in range(4)])
+
+
+def test_pairs_of_congestion_controls_are_both_named() -> None:
+    assert quantities.named("cubic/bbr", "congestion") == "CUBIC/BBR"
+    assert quantities.named("tcp/bbr", "protocol") == "TCP/BBR" and quantities.named("1%", "loss") == "loss 1 %"
+
+
+def test_slanted_names_are_whole_on_screen() -> None:
+    names = [(0.0, "TCP, TLS 1.2, first of them"), (1.0, "QUIC"), (2.0, "TCP, early data, Fast Open")]
+    panel = Panel("", Axis("x", -0.5, 2.5, names=names, listed=True), Axis("y", 0, 1), [])
+    (drawn,) = svgs(Figure("f", "t", [panel]))
+    for x, text in re.findall(
+        r'<text class="tick" x="([0-9.]+)" y="[0-9.]+" text-anchor="end" transform[^>]*>([^<]*)<', drawn
+    ):
+        assert float(x) > 0.82 * 6.2 * len(text)
+    assert "first of them" in drawn
+
+
+def test_figures_of_one_metric_share_a_section_whatever_their_flows() -> None:
+    runs = pl.DataFrame([{"run_id": "r", "experiment": "e", "queue": "a", "replication": 0, "status": "ok"}])
+    flows = pl.DataFrame([{"run_id": "r", "flow": 0, "label": "tcp/cubic", "goodput_bps": 1e6}])
+    tables = Tables(runs, flows, {"e": {"queue": ["a"]}})
+    drawn = Bars(name="n", experiment="e", metric="goodput", x="queue", flow="tcp/cubic").figure(Data(tables))
+    assert drawn.section == "Goodput" and drawn.panels[0].y.label == "Goodput (TCP/CUBIC) (Mbit/s)"

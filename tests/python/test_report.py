@@ -141,7 +141,7 @@ def test_a_missing_experiment_is_stated(tmp_path: Path) -> None:
     _, text = report(tmp_path, Truth(experiments={"base": synthetic.BASE}, replications=2))
     page = Page(text)
     assert "experiment pairs is not in these results" in page.text
-    assert "5 figures of the study are not in these results" in page.text
+    assert "6 figures of the study are not in these results" in page.text
     assert sum(name.startswith("figure-") for name in page.ids) == 15
 
 

@@ -14,7 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, remark
+from haltere.metrics import quantities
 from haltere.metrics.tables import Tables
+from haltere.metrics.text import fixed
 from haltere.stats import Interval
 
 Values = NDArray[np.float64]
@@ -116,10 +118,13 @@ def retransmitted(tables: Tables, experiments: Sequence[str], sides: Sides, medi
     return all_of(*parts)
 
 
-def worst(tables: Tables, experiment: str, sides: Sides, count: int = 3) -> str:
-    """Return the treatments whose completion times differ most, in words."""
+def worst(tables: Tables, experiment: str, sides: Sides, count: int = 1) -> str:
+    """Return the treatments whose completion times differ most, in words with the names of their factors."""
     frame = side_by_side(tables, experiment, "completion_s", sides, flows=True)
     frame = frame.with_columns(log=pl.Series(log_ratio(frame)))
     rows = frame.sort(pl.col("log").abs(), descending=True).head(count).to_dicts()
     factors = [name for name in tables.factors[experiment] if name != sides.column]
-    return "; ".join(f"{', '.join(str(row[name]) for name in factors)}: {row['log']:+.2f}" for row in rows)
+    return "; ".join(
+        f"{', '.join(quantities.named(str(row[name]), name) for name in factors)}: {fixed(row['log'], 2)}"
+        for row in rows
+    )

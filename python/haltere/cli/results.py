@@ -63,16 +63,16 @@ def _print_difference(found: Difference, a: Results, b: Results) -> None:
     show.out()
     for letter, results in (("A", a), ("B", b)):
         manifest = results.manifest
-        show.say(
+        show.sentence(
             f"{letter}: {shown(results.path)}, haltere {manifest['haltere']}, seed {manifest['seed']}, "
             f"{counted(manifest['replications'], 'replication')}, {manifest['counts']['failed']} failed",
             style="dim",
         )
     for letter, alone in (("A", found.only_a), ("B", found.only_b)):
         if alone:
-            show.say(f"only in {letter}: {len(alone)} treatments, such as {place(alone[0])}")
+            show.sentence(f"only in {letter}: {len(alone)} treatments, such as {place(alone[0])}")
     for levels, before, after in found.failures[:SHOWN]:
-        show.say(f"failed runs: {before} in A, {after} in B: {place(levels)}")
+        show.sentence(f"failed runs: {before} in A, {after} in B: {place(levels)}")
     real = found.real
     if real:
         rows = [
@@ -84,10 +84,10 @@ def _print_difference(found: Difference, a: Results, b: Results) -> None:
         ]  # fmt: skip
         show.out().print(show.table("treatment", "metric", "A", "B", "B against A", "p", rows=rows, left=2))
         if len(real) > SHOWN:
-            show.say(f"and {len(real) - SHOWN} more real changes: --json has all")
+            show.sentence(f"and {len(real) - SHOWN} more real changes: --json has all")
     how = "in pairs" if found.paired else "as independent sets, as the seeds differ"
-    show.say(found.answer)
-    show.say(f"compared {how}; p is corrected for {found.tests} tests (Holm)", style="dim")
+    show.sentence(found.answer)
+    show.sentence(f"compared {how}; p is corrected for {found.tests} tests (Holm)", style="dim")
 
 
 def export_tables(folder: Path, form: str, tables: list[str] | None, out: Path | None) -> None:

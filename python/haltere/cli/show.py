@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +14,6 @@ from typing import Any
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
-from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +31,7 @@ __all__ = [
     "progress",
     "say",
     "searching",
+    "sentence",
     "stages",
     "table",
 ]
@@ -63,6 +65,19 @@ def _console(*, stderr: bool) -> Console:
 def say(text: str, *, style: str = "") -> None:
     """Print a text as it is on standard output: without markup, and in one line."""
     out().print(text, markup=False, soft_wrap=True, style=style)
+
+
+def sentence(text: str, *, indent: int = 0, style: str = "") -> None:
+    """Print a sentence: on a terminal in lines that end between words and cut no number, else in one line."""
+    console = out()
+    lines = lines_of(text, console.width - indent) if sys.stdout.isatty() else [text]
+    for line in lines:
+        say(" " * indent + line, style=style)
+
+
+def lines_of(text: str, width: int) -> list[str]:
+    """A text in lines of at most this width, split at plain spaces alone: not at the thin ones within a number."""
+    return textwrap.wrap(text, max(1, width), break_on_hyphens=False) or [""]
 
 
 def note(text: str) -> None:
@@ -119,14 +134,16 @@ class _Fitting(Table):
             style = self.rows[at].style
             for place, (title, cells) in enumerate(zip(titles, columns, strict=True)):
                 cell = _marked(cells[at])
-                text = " ".join(cell.plain.split())
+                text = " ".join(re.split(r"[ \t\n]+", cell.plain.strip()))
                 if place == 0:
-                    yield Text(text or title, style=style or "bold")
+                    yield from (
+                        Text(line, style=style or "bold") for line in lines_of(text or title, options.max_width)
+                    )
                 elif text and width + 4 + cell_len(text) <= options.max_width:
                     yield Text(f"  {set_cell_size(title, width)}  {text}")
                 elif text:
                     yield Text(f"  {title}")
-                    yield Padding(Text(text), (0, 0, 0, 4))
+                    yield from (Text(f"    {line}") for line in lines_of(text, options.max_width - 4))
         if self.caption:
             yield _marked(self.caption, "table.caption")
 

@@ -97,10 +97,10 @@ def when(
 
 
 def _print_found(one: Found) -> None:
-    show.say(f"{one.number}. {one.sentence}", style="bold")
-    show.say(f"   {one.answer()}.")
+    show.sentence(f"{one.number}. {one.sentence}", style="bold")
+    show.sentence(f"{one.answer()}.", indent=3)
     for line in one.lines():
-        show.say(f"   {line}", style="dim")
+        show.sentence(line, indent=3, style="dim")
 
 
 def report(results: Path, study: Path | None, out: Path | None) -> None:

@@ -103,8 +103,9 @@ class Scatter(_Figure):
 
 
 class FigureList(_Part):
-    """The whole of a `figures.toml`."""
+    """The whole of a `figures.toml`. `main` names the figure that stands beside the answer, which is about delays."""
 
+    main: str = "delay"
     cdfs: tuple[Cdf, ...] = ()
     histograms: tuple[Histogram, ...] = ()
     scatters: tuple[Scatter, ...] = ()

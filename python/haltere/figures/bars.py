@@ -61,7 +61,7 @@ class Bars(SideBySide):
                 keys = [(level,) * (2 if self.series else 1) if own else (name, level) for name in names]
                 rows.append([text, *(value_text(found[key], metric) if key in found else "–" for key in keys)])
             table = Table([label[:1].upper() + label[1:], *heads], rows)
-        return replace(figure, section=metric.label, own_table=table)
+        return replace(figure, section=data.words.metric(self.metric).label, own_table=table)
 
     def _linear(self, metric: Metric, found: Mapping[Key, Interval], whiskers: Mapping[Key, Ends | None]) -> Axis:
         """The axis of bars, from the baseline to a round number above them all."""

@@ -126,7 +126,19 @@ def _frame(figure: Figure, panel: Panel) -> _Frame:
     # A list of names is whole: where they would touch, they are slanted.
     slant = x.listed and _CHARACTER * (max(words, default=0) + 1) * len(words) > wide
     room = min(90.0, _SINE * _CHARACTER * max(words)) if slant else 0.0
+    if slant:
+        margin = _beside_slanted(x, margin, width - right)
+        wide = width - margin - right
     return _Frame(x, y, margin, top, wide, height - top - bottom, width, height + room, slant)
+
+
+def _beside_slanted(x: Axis, margin: float, end: float) -> float:
+    """The left margin of a plot that ends there, so wide that the slanted names below it are not cut at its left."""
+    for at, text in x.names:
+        reach, share = _COSINE * _CHARACTER * len(text) + 4, x.place(at)
+        # Where the name ends lies at margin + share * (end - margin).
+        margin = max(margin, (reach - share * end) / (1 - share))
+    return min(margin, 0.4 * end)
 
 
 def _axes(frame: _Frame) -> list[str]:

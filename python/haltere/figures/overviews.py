@@ -52,7 +52,7 @@ class Overview(Map):
         if pairs.is_empty():
             raise NotInResultsError(missing)
         found = judged_together(pairs, self.axes, metric)
-        title = self.title or f"{metric.label}, {self.of} against {self.to}"
+        title = self.title or f"{metric.label}, {_named(self.of)} against {_named(self.to)}"
         sides = [_ahead(side, metric) for side in (self.of, self.to)]
 
         def cell(key: Key) -> Cell:

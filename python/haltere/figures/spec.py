@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInf
 from haltere.errors import among
 from haltere.figures.parts import Figure
 from haltere.metrics import METRICS, Metric, quantities
+from haltere.metrics.contenders import is_contender, look
 from haltere.metrics.tables import Tables
 
 
@@ -86,8 +87,10 @@ class Kind(Part):
     source: str = ""
 
     def whose(self, metric: Metric) -> Metric:
-        """The metric of the figure's flows."""
-        return metric.of(self.flow, self.direction)
+        """The metric of the figure's flows, in whose label they are named as in legends."""
+        found = metric.of(self.flow, self.direction)
+        own = self.flow is not None and is_contender(self.flow)
+        return replace(found, label=found.label.replace(f"{self.flow}", look(f"{self.flow}").name)) if own else found
 
     def figure(self, data: Data) -> Figure:
         """Compute what is drawn.

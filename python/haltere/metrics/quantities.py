@@ -55,7 +55,8 @@ def named(level: str, factor: str, words: str = "") -> str:
 
     `words` are those for the factor; without any it is its name.
     """
+    if not level or factor in ("transport", "contender") or factor.startswith("congestion"):
+        return text(level, factor)
     if is_contender(level):
         return look(level).name
-    alone = not level or factor in ("transport", "contender") or factor.startswith("congestion")
-    return text(level, factor) if alone else f"{words or factor.replace('_', ' ')} {text(level, factor)}"
+    return f"{words or factor.replace('_', ' ')} {text(level, factor)}"

@@ -63,7 +63,8 @@ def build(
     manifest = read_manifest(folder) or {}
     found = measured.evolution
     said = findings(found, study)
-    made, missing = figures(found, figures_of(study))
+    wanted = figures_of(study)
+    made, missing = figures(found, wanted)
     out = out or folder
     drawings = out / "figures"
     drawings.mkdir(exist_ok=True)
@@ -73,6 +74,7 @@ def build(
     world = [_shown(figure, drawings) for figure in _maps(measured)]
     if alone:
         shown, world = ([alone_of(one) for one in some] for some in (shown, world))
+    main = next((one for one in shown if one.figure.name == wanted.main), next(iter(shown), None))
     first, second = found.periods
     html = page(
         "evolution.html.j2",
@@ -90,7 +92,8 @@ def build(
         slower=text(found.changes.slower, 2),
         views=_views(found),
         turnover=_turnover(found),
-        plots=shown,
+        main=main,
+        plots=[one for one in shown if one is not main],
         stated=any(series.label == STATED for one in made for series in one.panels[0].series),
         missing=missing,
         world=world,

@@ -29,13 +29,14 @@ class Field:
 
 @dataclass(frozen=True)
 class TreatmentTable:
-    """The treatments of one experiment."""
+    """The treatments of one experiment. A `row` is a treatment, or a kind of flows of one."""
 
     experiment: str
     title: str
     factors: Sequence[tuple[str, str, Sequence[str]]]
     metrics: Sequence[Metric]
     rows: Sequence[Sequence[Field]]
+    row: str = "treatment"
 
 
 def tables(results: Tables, words: FigureList, manifest: Mapping[str, Any]) -> list[TreatmentTable]:
@@ -68,7 +69,9 @@ def _table(results: Tables, words: FigureList, experiment: str, about: Mapping[s
     ]
     if kinds:
         heads.append(("flow", "flow", kinds))
-    return TreatmentTable(experiment, about.get("title") or experiment, heads, list(found), rows)
+    return TreatmentTable(
+        experiment, about.get("title") or experiment, heads, list(found), rows, "row" if kinds else "treatment"
+    )
 
 
 def _found(results: Tables, experiment: str) -> dict[Metric, dict[str, dict[Key, Interval]]]:

@@ -62,7 +62,7 @@ for (const holder of document.querySelectorAll("[data-table]")) {
       row.hidden = !wanted.every((menu) => row.cells[menu.dataset.column].textContent === menu.value);
       if (!row.hidden) kept += 1;
     }
-    output.textContent = kept === rows.length ? `${grouped(rows.length)} treatments` : `${grouped(kept)} of ${grouped(rows.length)} treatments`;
+    output.textContent = kept === rows.length ? `${grouped(rows.length)} ${holder.dataset.row}s` : `${grouped(kept)} of ${grouped(rows.length)} ${holder.dataset.row}s`;
   };
   form.addEventListener("input", filter);
   form.addEventListener("reset", () => setTimeout(filter));
