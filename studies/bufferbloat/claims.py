@@ -292,7 +292,7 @@ def ring_of_3850(tables: Tables) -> Verdict:
     dropped = _dropped(tables, "2010", "2500p", "3850p")
     apart = np.abs(dropped - _repeated(tables, "2010", "2500p", "3850p"))
     return all_of(
-        below("Drops less the most with another size", _lead(tables, "3850p"), 0.0, "packets"),
+        exceeds("Most drops with another size, less those with 2500", _lead(tables, "3850p", -1), 0.0, "packets"),
         near("Drops and retransmissions differ by", apart, 7627.0, "packets"),
         near("RTT", _ten_copies_rtt(tables, "2010", "2500p", "3850p"), 2539.0, "ms"),
     )
@@ -505,10 +505,10 @@ def _share_unanswered(tables: Tables, era: str, qdisc: str) -> Interval:
     return mean_of_amounts(lost / sent, 1.0)
 
 
-def _lead(tables: Tables, ring: str) -> Interval:
-    """How many more drops ten copies of 2010 have with 2500 packets than with any other size."""
+def _lead(tables: Tables, ring: str, sign: int = 1) -> Interval:
+    """How many more drops ten copies of 2010 have with 2500 packets than with any other size; fewer with sign -1."""
     others = [_dropped(tables, "2010", qdisc, ring) for qdisc in TEN_COPIES_QDISCS if qdisc != "2500p"]
-    return mean(_dropped(tables, "2010", "2500p", ring) - np.max(others, axis=0))
+    return mean(sign * (_dropped(tables, "2010", "2500p", ring) - np.max(others, axis=0)))
 
 
 @value
