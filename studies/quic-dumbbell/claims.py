@@ -15,6 +15,7 @@ treatments, their intervals are widened so that all of them hold together at 95 
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from haltere.claims import (
     Evidence,
@@ -474,3 +475,23 @@ def fairness_of_mixed_pairs(tables: Tables) -> dict[str, str]:
     of = {name: tables.values("pairs", "fairness", {"transport": name, **mixed}) for name in ("tcp", "quic")}
     means = {name: f"{values['value'].to_numpy().mean():.2f}" for name, values in of.items()}
     return {**means, "most": f"{max(apart):.2f}"}
+
+
+@value
+def held_behind_holes(tables: Tables) -> dict[str, str]:
+    """The share of the time for which the client holds data behind missing data, under loss, for 32 MB."""
+    flows = tables.flows.filter((pl.col("experiment") == "base") & (pl.col("status") == "ok"))
+    flows = flows.filter((pl.col("size") == "32MB") & (pl.col("loss") != "0%"))
+    share = (pl.col("blocked_s") / pl.col("completion_s")).mean() * 100
+    means = flows.group_by("transport", "congestion").agg(share.alias("share"))
+    return {
+        f"{row['transport']}_{row['congestion']}": f"{row['share']:.0f} %" for row in means.sort("transport").to_dicts()
+    }
+
+
+@value
+def bytes_for_more_throughput(tables: Tables) -> str:
+    """How much more QUIC's client receives than TCP's of the same object, and so how much throughput costs no time."""
+    flows = tables.flows.filter((pl.col("experiment") == "base") & (pl.col("size") == "32MB"))
+    means = dict(flows.group_by("transport").agg(pl.col("wire_bytes").mean()).iter_rows())
+    return f"{100 * (means['quic'] / means['tcp'] - 1):.2g} %"

@@ -108,7 +108,7 @@ def test_the_report_holds_what_a_reader_asks_for(whole: tuple[Path, str]) -> Non
     _, text = whole
     page = Page(text)
     assert {"answer", "claims", "design", "figures", "treatments", "metrics", "reproduce"} <= set(page.ids)
-    assert sum(name.startswith("figure-") for name in page.ids) == 20
+    assert sum(name.startswith("figure-") for name in page.ids) == 21
     assert text.count('<tr id="claim-') == 12
     # Of 432 treatments 108 have flows of two kinds, each of which has a row.
     assert len(re.findall(r"<tr><td data-k=", text)) == 432 + 108
@@ -142,7 +142,7 @@ def test_a_missing_experiment_is_stated(tmp_path: Path) -> None:
     page = Page(text)
     assert "experiment pairs is not in these results" in page.text
     assert "6 figures of the study are not in these results" in page.text
-    assert sum(name.startswith("figure-") for name in page.ids) == 15
+    assert sum(name.startswith("figure-") for name in page.ids) == 16
 
 
 def test_one_replication_still_makes_a_report(tmp_path: Path, small: Path) -> None:

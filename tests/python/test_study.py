@@ -146,4 +146,4 @@ def test_the_bundled_study_has_the_sheet_s_configurations() -> None:
         assert bottleneck["down"] == {"delay": treatment.levels["delay"], "loss": treatment.levels["loss"]}
         assert bottleneck["up"] == {"delay": "0ms"}
     wider = Study.load(ROOT / "studies" / "quic-dumbbell", variant="wider")
-    assert (len(wider.select(["base"])), len(wider.select(["pairs"]))) == (324, 486)
+    assert (len(wider.select(["base"])), len(wider.select(["pairs"]))) == (432, 486)
