@@ -121,8 +121,8 @@ def test_the_report_holds_what_a_reader_asks_for(whole: tuple[Path, str]) -> Non
 
 def test_every_figure_is_also_a_file(whole: tuple[Path, str]) -> None:
     path, _ = whole
-    assert len(list((path.parent / "figures").glob("*.svg"))) == 20
-    assert len(list((path.parent / "figures").glob("*.pdf"))) == 20
+    assert len(list((path.parent / "figures").glob("*.svg"))) == 21
+    assert len(list((path.parent / "figures").glob("*.pdf"))) == 21
 
 
 def test_failed_runs_are_stated(tmp_path: Path, small: Path) -> None:
