@@ -16,8 +16,9 @@ today's, of which it says what has changed.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -73,7 +74,7 @@ def label(protocol: str, stack: str) -> str:
 
 
 class Side(NamedTuple):
-    """What one judgement is about: some of the scenarios, and the stacks of one time."""
+    """The ground of one judgement: some of the scenarios, and the stacks of one time."""
 
     tables: Tables
     scenarios: str
@@ -637,30 +638,55 @@ def conclusion(tables: Tables) -> list[str]:
     return sentences
 
 
+Given = TypeVar("Given")
+
+
+def where_it_was_run(given: Callable[[Tables], Given]) -> Callable[[Tables], Given | str]:
+    """Let a value say what is missing where a variant lacks the runs that it is of."""
+
+    @functools.wraps(given)
+    def found(tables: Tables) -> Given | str:
+        try:
+            return given(tables)
+        except MissingDataError as missing:
+            return f"{missing}."
+
+    return found
+
+
 @value
+@where_it_was_run
 def published(tables: Tables) -> pl.DataFrame:
     """The numbers of the paper's section 3 beside those of the stacks of 2017: means over replications."""
     return _published(tables, "2017")
 
 
 @value
+@where_it_was_run
 def published_today(tables: Tables) -> pl.DataFrame:
-    """The same beside today's stacks."""
+    """The numbers of the paper's section 3 beside those of today's stacks."""
     return _published(tables, "today")
 
 
 def _published(tables: Tables, stack: str) -> pl.DataFrame:
     rows = []
     for one in PUBLISHED:
-        row = {"figure": one.figure, "number": one.what, "the paper": f"{one.said:g} {one.unit}"}
-        for name in READINGS:
-            found = float(one.taken(Side(tables, name, stack)).mean())
-            row[name] = f"{significant(found)} {one.unit}"
-        rows.append(row)
+        found = {name: float(one.taken(Side(tables, name, stack)).mean()) for name in READINGS}
+        near = [name for name, number in found.items() if abs(number / one.said - 1) <= TO]
+        rows.append(
+            {
+                "figure": one.figure,
+                "number": one.what,
+                "the paper": f"{one.said:g} {one.unit}",
+                **{name: f"{significant(number)} {one.unit}" for name, number in found.items()},
+                "to 15 %": ", ".join(near) or "–",
+            }
+        )
     return pl.DataFrame(rows)
 
 
 @value
+@where_it_was_run
 def spreads(tables: Tables) -> dict[str, str]:
     """Mean, median and longest time of 20 MB, s, by reading and protocol; mean and median of 1 MB over MPQUIC, and the
     longest of MPTCP with 300 kB and 1 MB."""
@@ -679,6 +705,7 @@ def spreads(tables: Tables) -> dict[str, str]:
 
 
 @value
+@where_it_was_run
 def losses_by_definition(tables: Tables) -> dict[str, str]:
     """The share of packets lost with 300 kB, both classes: its median without those under way at the end, with them,
     and over the runs that lost any; the share of runs that lost none; the least loss."""
@@ -698,6 +725,7 @@ def losses_by_definition(tables: Tables) -> dict[str, str]:
 
 
 @value
+@where_it_was_run
 def by_class(tables: Tables) -> pl.DataFrame:
     """MPQUIC's completion time over MPTCP's by size, the geometric mean over scenarios, and the share of runs with
     20 MB and an aggregation benefit: a row a class and stack."""
@@ -716,6 +744,7 @@ def by_class(tables: Tables) -> pl.DataFrame:
 
 
 @value
+@where_it_was_run
 def first_three(tables: Tables) -> dict[str, str]:
     """How far the ratio of the protocols' median times from three replications is from that of all: the median, the
     95th percentile and the largest over all treatments."""
