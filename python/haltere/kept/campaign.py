@@ -12,6 +12,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -186,7 +187,14 @@ def _claim(one: findings.Judged) -> Claim:
 
 def _number(one: claims.Evidence) -> Number:
     outcome = None if one.outcome is None else one.outcome.value
-    return Number(what=one.what, text=one.numbers, outcome=outcome, interval=one.interval, bound=one.bound)
+    interval = one.interval and _short(one.interval)
+    return Number(what=one.what, text=one.numbers, outcome=outcome, interval=interval, bound=one.bound)
+
+
+def _short(given: Interval) -> Interval:
+    """The interval with the digits that are worth keeping."""
+    value, low, high = (end if end is None else float(f"{end:.7g}") for end in (given.value, given.low, given.high))
+    return replace(given, value=value or 0.0, low=low, high=high)
 
 
 def _asked(results: Results, names: Sequence[str]) -> Iterator[tuple[str, Table]]:
@@ -234,7 +242,7 @@ def _value(given: object, path: Path, name: str) -> Value:
     if isinstance(given, claims.Evidence):
         return _number(given)
     if isinstance(given, Interval):
-        return Number(what=name, text=claims.reading_of(given), interval=given)
+        return Number(what=name, text=claims.reading_of(given), interval=_short(given))
     if isinstance(given, pl.DataFrame):
         numeric = tuple(dtype.is_numeric() for dtype in given.dtypes)
         rows = tuple(tuple(_cell(cell) for cell in row) for row in given.iter_rows())

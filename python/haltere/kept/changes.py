@@ -78,7 +78,8 @@ def differ(first: Interval, second: Interval, confidence: float) -> bool:
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return False
     if a.exact and b.exact:
-        return a.value != b.value
+        # Both are kept with seven digits.
+        return not math.isclose(a.value, b.value, rel_tol=1e-6)
     below = math.hypot(a.value - a.low, b.high - b.value)
     above = math.hypot(a.high - a.value, b.value - b.low)
     return not a.value - b.value - below <= 0 <= a.value - b.value + above
