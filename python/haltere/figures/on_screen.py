@@ -121,12 +121,19 @@ def _frame(figure: Figure, panel: Panel) -> _Frame:
         right = 30 + _CHARACTER * max((len(mark.label) for _, mark in panel.each() if isinstance(mark, Dot)), default=0)
     if y.listed:
         height = 18 * abs(y.high - y.low) + top + bottom
+    if not x.listed:
+        right = max([right, *(_beyond(x.place(at), text, width - margin) for at, text in x.names)])
     wide = width - margin - right
     words = [len(text) for _, text in x.names]
     # A list of names is whole: where they would touch, they are slanted.
     slant = x.listed and _CHARACTER * (max(words, default=0) + 1) * len(words) > wide
     room = min(90.0, _SINE * _CHARACTER * max(words)) if slant else 0.0
     return _Frame(x, y, margin, top, wide, height - top - bottom, width, height + room, slant)
+
+
+def _beyond(share: float, text: str, room: float) -> float:
+    """The right margin, in so much room, that the name of a place on a number axis needs, so that it is not cut."""
+    return (_CHARACTER * len(text) / 2 + 2 - (1 - share) * room) / share if share > 0 else 0.0
 
 
 def _axes(frame: _Frame) -> list[str]:
