@@ -276,6 +276,17 @@ def test_row_labels_of_an_overview_have_room(tables: Tables) -> None:
     assert all(float(x) >= 6.5 * len(label) for x, label in labels)
 
 
+def test_the_last_name_below_a_number_axis_is_not_cut() -> None:
+    x = parts.Axis("object", 9.0, 240_000.0, log=True, names=[(10.0, "10 kB"), (210_000.0, "210000 kB")])
+    y = parts.Axis("time", 0.0, 1.0)
+    panel = parts.Panel("", x, y, [parts.Series("level 0", "", [parts.Dot(10.0, 0.5)])])
+    (drawing,) = on_screen.svgs(parts.Figure("sizes", "Sizes", [panel]))
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', drawing)[1])  # type: ignore[index]
+    names = re.findall(r'<text class="tick" x="([\d.]+)"[^>]*text-anchor="middle">([^<]*)</text>', drawing)
+    assert [name for _, name in names] == ["10 kB", "210000 kB"]
+    assert all(float(at) + 6.2 * len(name) / 2 <= width for at, name in names)
+
+
 @pytest.mark.parametrize(
     ("bottom", "top", "last"), [(0, 37.2, 40), (0, 0.0031, 0.004), (0.5, 1.0, 1.0), (0, 101, 125), (0, 0, 1)]
 )

@@ -121,6 +121,8 @@ def _frame(figure: Figure, panel: Panel) -> _Frame:
         right = 30 + _CHARACTER * max((len(mark.label) for _, mark in panel.each() if isinstance(mark, Dot)), default=0)
     if y.listed:
         height = 18 * abs(y.high - y.low) + top + bottom
+    if not x.listed:
+        right = max([right, *(_beyond(x.place(at), text, width - margin) for at, text in x.names)])
     wide = width - margin - right
     words = [len(text) for _, text in x.names]
     # A list of names is whole: where they would touch, they are slanted.
@@ -139,6 +141,11 @@ def _beside_slanted(x: Axis, margin: float, end: float) -> float:
         # Where the name ends lies at margin + share * (end - margin).
         margin = max(margin, (reach - share * end) / (1 - share))
     return min(margin, 0.4 * end)
+
+
+def _beyond(share: float, text: str, room: float) -> float:
+    """The right margin, in so much room, that the name of a place on a number axis needs, so that it is not cut."""
+    return (_CHARACTER * len(text) / 2 + 2 - (1 - share) * room) / share if share > 0 else 0.0
 
 
 def _axes(frame: _Frame) -> list[str]:
