@@ -109,7 +109,7 @@ def test_the_report_holds_what_a_reader_asks_for(whole: tuple[Path, str]) -> Non
     page = Page(text)
     assert {"answer", "claims", "design", "figures", "treatments", "metrics", "reproduce"} <= set(page.ids)
     assert sum(name.startswith("figure-") for name in page.ids) == 21
-    assert text.count('<tr id="claim-') == 8
+    assert text.count('<tr id="claim-') == 12
     # Of 432 treatments 108 have flows of two kinds, each of which has a row.
     assert len(re.findall(r"<tr><td data-k=", text)) == 432 + 108
     assert text.count('<svg class="topology"') == 2
@@ -121,8 +121,8 @@ def test_the_report_holds_what_a_reader_asks_for(whole: tuple[Path, str]) -> Non
 
 def test_every_figure_is_also_a_file(whole: tuple[Path, str]) -> None:
     path, _ = whole
-    assert len(list((path.parent / "figures").glob("*.svg"))) == 20
-    assert len(list((path.parent / "figures").glob("*.pdf"))) == 20
+    assert len(list((path.parent / "figures").glob("*.svg"))) == 21
+    assert len(list((path.parent / "figures").glob("*.pdf"))) == 21
 
 
 def test_failed_runs_are_stated(tmp_path: Path, small: Path) -> None:
