@@ -106,7 +106,7 @@ def test_the_page_fits_the_window(report: Path, width: int) -> None:
     assert seen["page"] <= seen["width"] == width
     assert seen["clipped"] == []
     # Small maps are not stretched to giants.
-    assert len(seen["maps"]) == 12 and max(seen["maps"]) <= 1.5
+    assert len(seen["maps"]) == 16 and max(seen["maps"]) <= 1.5
     assert seen["aids"] > 3
     assert seen["answers"] == ["Contradicted today. Confirmed with quic+as=google-quic-2017."]
     assert seen["evidence"] == seen["rules"] == 0

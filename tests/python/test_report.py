@@ -215,6 +215,9 @@ def test_topologies_are_drawn_with_their_levels() -> None:
         assert words in dumbbell
     assert "Client" in drawing({"topology": {"kind": "point-to-point", "link": bottleneck}}, factors)
     assert drawing({"topology": {"kind": "graph", "links": []}}, factors) == ""
+    whole = {"kind": "dumbbell", "bottleneck": "{rate.link}"}
+    assert "5 · 100 Mbit/s" in drawing({"topology": whole}, factors)
+    assert drawing({"topology": "{rate.topology}"}, factors) == ""
     unnamed = {"rate": "{rate}", "loss": {"model": "periodic", "every": 100}}
     assert "see the study file" in drawing({"topology": {"kind": "point-to-point", "link": unnamed}}, factors)
 

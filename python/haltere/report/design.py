@@ -62,6 +62,8 @@ def _joined(levels: Sequence[str]) -> str:
 def drawing(scenario: Mapping[str, Any], factors: Factors) -> str:
     """An SVG element for a dumbbell, a point-to-point path or measured ones; nothing for other topologies."""
     topology = scenario.get("topology", {})
+    if not isinstance(topology, Mapping):
+        return ""
     kind = topology.get("kind")
     if topology.get("from") == "paths":
         return _measured(topology, factors)
@@ -133,9 +135,12 @@ def _measured(topology: Mapping[str, Any], factors: Factors) -> str:
     return "".join(parts)
 
 
-def _link_lines(link: Mapping[str, Any], factors: Factors) -> list[str]:
-    """The settings of a link's data direction, in three lines at most."""
-    down = {**link, **link.get("down", {})}
+def _link_lines(link: Mapping[str, Any] | str, factors: Factors) -> list[str]:
+    """The settings of a link's data direction, in three lines at most; the levels of a factor that is the link."""
+    if isinstance(link, str):
+        return [level_range(link, factors)]
+    own = link.get("down", {})
+    down = {**link, **own} if isinstance(own, Mapping) else link
     words = {"rate": "", "delay": "delay ", "loss": "loss ", "queue": "queue ", "mtu": "MTU "}
     said = {name: f"{word}{level_range(down[name], factors)}" for name, word in words.items() if name in down}
     if "preset" in link:
