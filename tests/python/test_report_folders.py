@@ -143,7 +143,7 @@ def test_the_numbers_of_a_preset_stand_in_manifest_and_design(tmp_path: Path) ->
     assert [text.partition(",")[0] for text in link["down"]] == ["166130kbit/s", "50Mbit/s"]
     page = build(results.path, tmp_path).read_text(encoding="utf-8")
     said = re.sub(r"<[^>]+>", "", page)
-    assert "166130kbit/s, delay 6ms, queue drop-tail (limit 2000000B)" in said
+    assert "166\u202f130kbit/s, delay 6ms, queue drop-tail (limit 2\u202f000\u202f000B)" in said
     assert "50Mbit/s, delay 22ms, queue drop-tail" in said
     drawings = re.findall(r'<svg class="topology".*?</svg>', page, re.S)
     assert any("preset 5g · dsl" in one for one in drawings)
