@@ -281,7 +281,7 @@ def test_the_last_name_below_a_number_axis_is_not_cut() -> None:
     y = parts.Axis("time", 0.0, 1.0)
     panel = parts.Panel("", x, y, [parts.Series("level 0", "", [parts.Dot(10.0, 0.5)])])
     (drawing,) = on_screen.svgs(parts.Figure("sizes", "Sizes", [panel]))
-    width = float(re.search(r'viewBox="0 0 ([\d.]+)', drawing)[1])  # type: ignore[index]
+    (width,) = map(float, re.findall(r'viewBox="0 0 ([\d.]+)', drawing))
     names = re.findall(r'<text class="tick" x="([\d.]+)"[^>]*text-anchor="middle">([^<]*)</text>', drawing)
     assert [name for _, name in names] == ["10 kB", "210000 kB"]
     assert all(float(at) + 6.2 * len(name) / 2 <= width for at, name in names)

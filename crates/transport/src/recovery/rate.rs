@@ -237,7 +237,7 @@ mod tests {
         // Its record is older, although it was sent again later.
         sampler.on_delivered(at(30), 500, at(25), old);
         assert_eq!(sampler.pending_prior_delivered(), Some(500));
-        // The same moment twice: the first that was named stays.
+        // Of two records of one moment, the first that is named stays.
         sampler.on_delivered(at(30), 500, at(20), new.with_in_flight(7));
         assert_eq!(sampler.sample(None).in_flight, 1000);
     }
