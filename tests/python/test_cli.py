@@ -234,7 +234,7 @@ def test_the_benchmark_s_table_and_json(monkeypatch: pytest.MonkeyPatch) -> None
     table = CliRunner().invoke(app_module.app, ["bench"])
     assert table.exit_code == 0
     speed, memory = table.stdout.split("memory on this machine")
-    for figure in ("10 CUBIC flows", "838,860", "0.250", "3,360,000"):
+    for figure in ("10 CUBIC flows", "838\u202f860", "0.250", "3\u202f360\u202f000"):
         assert figure in speed
     assert "312" in memory
     assert json.loads(CliRunner().invoke(app_module.app, ["bench", "--json"]).stdout) == cases

@@ -13,7 +13,7 @@ import polars as pl
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.errors import HaltereError, InputError
+from haltere.errors import HaltereError, InputError, grouped
 from haltere.executor import Task
 from haltere.export import flent
 from haltere.notebook import notebook
@@ -56,7 +56,7 @@ class Decision:
     def __str__(self) -> str:
         """Return it in words, such as `46 336 B in slow start`."""
         pace = "" if self.pacing_rate_bps is None else f", {self.pacing_rate_bps / 1e6:.3g} Mbit/s"
-        return f"{_grouped(self.cwnd)} B{pace} in {_STATES.get(self.state, self.state)}"
+        return f"{grouped(self.cwnd)} B{pace} in {_STATES.get(self.state, self.state)}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Parting:
         about = []
         if event["bytes"] is not None:
             verb = {"ack": "delivers ", "echo": "with marks since the start: "}.get(event["kind"], "")
-            about.append(f"{verb}{_grouped(event['bytes'])} B")
+            about.append(f"{verb}{grouped(event['bytes'])} B")
         if event["rtt_s"] is not None:
             about.append(f"RTT {1e3 * event['rtt_s']:.3f} ms")
         if event["idle_s"] is not None:
@@ -114,7 +114,7 @@ class Shadow:
         parting = self.parting
         return (
             f"{self.contender} in the shadow of {first}{path} parts at {parting.t_s:.6f} s, {parting.what}, with "
-            f"{_grouped(parting.bytes_in_flight)} B in flight: {first} from {parting.before[0]} to {parting.after[0]}; "
+            f"{grouped(parting.bytes_in_flight)} B in flight: {first} from {parting.before[0]} to {parting.after[0]}; "
             f"the shadow from {parting.before[1]} to {parting.after[1]}"
         )
 
@@ -135,11 +135,6 @@ def _parting(data: Mapping[str, Any] | None) -> Parting | None:
         return Decision(**data[moment]["first"]), Decision(**data[moment]["shadow"])
 
     return Parting(data["t_s"], data["event"], data["bytes_in_flight"], both("before"), both("after"))
-
-
-def _grouped(count: int) -> str:
-    """Return a whole number with spaces between thousands."""
-    return f"{count:,}".replace(",", " ")
 
 
 SHOWN = ("flow", "contender", "completion_s", "goodput_bps", "retransmitted_packets", "error")

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from haltere import core
 from haltere.cli import show
-from haltere.errors import InputError, among, as_written
+from haltere.errors import InputError, among, as_written, grouped
 
 
 def algorithms(*, as_json: bool) -> None:
@@ -192,9 +192,9 @@ def _if_there(value: float | None) -> str:
 
 def _figures(title: str, cases: list[dict[str, Any]]) -> Table:
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "data packets": lambda case: f"{case['data_packets']:,}",
+        "data packets": lambda case: f"{grouped(case['data_packets'])}",
         "CPU time (s)": lambda case: show.number(case["cpu_s"], 3),
-        "packets a CPU-second": lambda case: f"{case['packets_per_cpu_s']:,.0f}",
+        "packets a CPU-second": lambda case: f"{grouped(round(case['packets_per_cpu_s']))}",
     }
     if any(case.get("share_of_floor") is not None for case in cases):
         columns["share of the floor"] = _getter("share_of_floor")

@@ -18,7 +18,7 @@ from haltere.adhoc.single import Trace, refuse_files, refuse_shadows, trace
 from haltere.cli import exits, show
 from haltere.cli.commands.trace import Chosen, Files
 from haltere.documents import shown
-from haltere.errors import InputError, refuse_below
+from haltere.errors import InputError, grouped, refuse_below
 from haltere.fidelity import named
 from haltere.files import write_whole
 from haltere.metrics import quantities
@@ -272,4 +272,4 @@ def _value(packet: Packet | None, name: str) -> str:
         return "–"
     if isinstance(value, str):
         return value.replace("_", " ")
-    return f"{1e3 * value:.3f}" if name.endswith("_s") else f"{value:,.0f}".replace(",", " ")
+    return f"{1e3 * value:.3f}" if name.endswith("_s") else grouped(round(value))

@@ -20,7 +20,7 @@ from haltere import shipped
 from haltere.claims import OURS
 from haltere.claims.findings import leading
 from haltere.documents import shown
-from haltere.errors import InputError, Place, as_written, nearest
+from haltere.errors import InputError, Place, as_written, grouped, nearest
 from haltere.kept import campaign
 from haltere.kept.campaign import Kept, Number, Table
 
@@ -157,15 +157,11 @@ def _campaign(kept: Kept) -> str:
         f"version {kept.haltere}",
         f"seed {kept.seed}",
         f"{kept.replications} replication{plural}",
-        f"{_grouped(kept.runs)} runs",
+        f"{grouped(kept.runs)} runs",
         failed,
     )
     stale = f" As of {kept.date}; {kept.stale} since." if kept.stale else ""
     return f"{', '.join(parts)}.{stale}"
-
-
-def _grouped(count: int) -> str:
-    return f"{count:,}".replace(",", " ") if count >= 10_000 else str(count)
 
 
 def _answer(kept: Kept) -> str:
@@ -257,7 +253,7 @@ _WORDS: dict[str, tuple[int, Callable[..., str]]] = {
     "verdict": (1, _verdict),
     "number": (2, _number),
     "value": (1, _value),
-    "runs": (0, lambda kept: _grouped(kept.runs)),
+    "runs": (0, lambda kept: grouped(kept.runs)),
     "failed": (0, lambda kept: str(kept.failed)),
     "replications": (0, lambda kept: str(kept.replications)),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from haltere.errors import grouped
 from haltere.paths.levels import Labels
 from haltere.paths.tallies import Tallies, delay_bin
 from haltere.paths.topology import Topology, adjusted, changes, estimated, topology
@@ -38,7 +39,7 @@ class Turnover:
 
     def sentence(self, what: str) -> str:
         """Return these counts as people read them."""
-        return f"{what}: " + ", ".join(f"{number:,} {how}" for how, number in self.counts(what).items())
+        return f"{what}: " + ", ".join(f"{grouped(number)} {how}" for how, number in self.counts(what).items())
 
     def write(self, folder: Path) -> list[Path]:
         """Write `nodes.csv` and `links.csv` into a folder that is there, and return their paths."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from haltere import core, fidelity, shipped
 from haltere.documents import Document, shown
-from haltere.errors import ArgumentError, InputError, Interrupted, Place, refuse_below
+from haltere.errors import ArgumentError, InputError, Interrupted, Place, grouped, refuse_below
 from haltere.executor import Executor, Outcome, Task
 from haltere.results import FORMAT, Results, load, read_manifest, tables, write
 from haltere.runner import links
@@ -58,10 +58,10 @@ class Campaign:
         runs = self.replications * len(study.select(experiments)) * len(study.fidelities)
         if runs > MAX_RUNS:
             raise ArgumentError(
-                f"the campaign has {runs:,} runs",
+                f"the campaign has {grouped(runs)} runs",
                 field="replications",
                 given=str(self.replications),
-                right=f"at most {MAX_RUNS:,} runs at once; `experiments` takes one experiment at a time",
+                right=f"at most {grouped(MAX_RUNS)} runs at once; `experiments` takes one experiment at a time",
             )
         self.plan: list[Run] = list(study.runs(replications=self.replications, experiments=experiments))
         self.parts = Parts(self.out)

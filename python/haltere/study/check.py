@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from haltere import core
 from haltere.documents import Document, follow, join, steps
-from haltere.errors import ArgumentError, InputError, among, as_written, hint, in_words, nearest
+from haltere.errors import ArgumentError, InputError, among, as_written, grouped, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
 from haltere.scenario import files, measured
@@ -176,9 +176,9 @@ def check_experiment(origin: Origin, name: str, experiment: Experiment) -> set[s
     used = _check_placeholders(origin, name, experiment)
     if design.size(experiment) > design.MAX_TREATMENTS:
         raise origin.error(
-            f"the design has {design.size(experiment):,} treatments",
+            f"the design has {grouped(design.size(experiment))} treatments",
             [*base, "factors"],
-            right=f"at most {design.MAX_TREATMENTS:,}",
+            right=f"at most {grouped(design.MAX_TREATMENTS)}",
         )
     return used
 

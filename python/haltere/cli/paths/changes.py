@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from haltere.cli import show
 from haltere.cli.paths import Changed, Seen
-from haltere.errors import InputError
+from haltere.errors import InputError, grouped
 from haltere.paths.graph import COLUMNS
 from haltere.paths.lake import Lake, Selection
 from haltere.paths.levels import Labels
@@ -33,8 +33,8 @@ def list_topology(lake: Path, wanted: Seen) -> None:
         one = _of(Lake(lake), wanted, labels)
         table = one.nodes if what == "nodes" else one.links
         found = table.sort("traces", descending=True, maintain_order=True)
-        title = f"{lake.name}: {table.height:,} {what} in {one.traces:,} clean traces"
-        _say(found.head(SHOWN), f"{title}; at least {estimated(table['traces']):,.0f} by Chao's estimate")
+        title = f"{lake.name}: {grouped(table.height)} {what} in {grouped(one.traces)} clean traces"
+        _say(found.head(SHOWN), f"{title}; at least {grouped(round(estimated(table['traces'])))} by Chao's estimate")
         if out is not None:
             write(out, table, one)
         return
@@ -47,7 +47,7 @@ def list_topology(lake: Path, wanted: Seen) -> None:
     )
     of_both = zip((lake.name, against.name), moved.seen[what], moved.traces, moved.there[what], strict=True)
     for name, seen, traces, there in of_both:
-        text = f"{name}: {seen:,} seen in {traces:,} traces, at least {there:,.0f} there"
+        text = f"{name}: {grouped(seen)} seen in {grouped(traces)} traces, at least {grouped(round(there))} there"
         show.say(text)
     if out is not None:
         write(out, found, other)
@@ -92,7 +92,7 @@ def _cell(value: object) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else str(value)
+    return f"{grouped(value)}" if isinstance(value, int) else f"{value:.2g}" if isinstance(value, float) else str(value)
 
 
 def list_changed(first: Path, second: Path, wanted: Changed) -> None:
@@ -108,12 +108,12 @@ def list_changed(first: Path, second: Path, wanted: Changed) -> None:
     shares = found.shares()
     table = []
     for row in shares.iter_rows(named=True):
-        counts = (f"{row[name]:,}" for name in ("pairs", "same", "changed", "unclear"))
+        counts = (f"{grouped(row[name])}" for name in ("pairs", "same", "changed", "unclear"))
         table.append((row["monitor"] or "all", *counts, _share(row), _percent(row["unsteady"])))
     titles = ("monitor", "pairs", "same", "changed", "unclear", "changed (%)", "several paths in a period (%)")
-    title = escape(f"{first.name} to {second.name}: paths of {found.pairs.height:,} pairs")
+    title = escape(f"{first.name} to {second.name}: paths of {grouped(found.pairs.height)} pairs")
     show.out().print(show.table(*titles, rows=table, title=title))
-    said = f"In {first.name} alone are {found.first:,} pairs, in {second.name} alone {found.second:,}."
+    said = f"In {first.name} alone are {grouped(found.first)} pairs, in {second.name} alone {grouped(found.second)}."
     show.say(said)
     if out is not None:
         _write_pairs(out, found.pairs)

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from haltere.cli.paths.options import day
+from haltere.errors import grouped
 
 app = typer.Typer(no_args_is_help=True, help="Fetch traceroutes from platforms that give them over the network.")
 
@@ -51,8 +52,10 @@ def atlas(
             on_progress=advance,
         )
     new = [file for file in files if not file.known and file.results]
-    said = [f"{sum(file.results for file in new):,} results in {len(new):,} new files in {escape(str(out))}"]
+    said = [
+        f"{grouped(sum(file.results for file in new))} results in {grouped(len(new))} new files in {escape(str(out))}"
+    ]
     known, empty = sum(file.known for file in files), sum(not file.known and not file.results for file in files)
-    said += [f"{known:,} {'was' if known == 1 else 'were'} there already"] if known else []
-    said += [f"{empty:,} {'has' if empty == 1 else 'have'} no results"] if empty else []
+    said += [f"{grouped(known)} {'was' if known == 1 else 'were'} there already"] if known else []
+    said += [f"{grouped(empty)} {'has' if empty == 1 else 'have'} no results"] if empty else []
     show.out().print(", ".join(said), soft_wrap=True)

@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from haltere.cli import show
 from haltere.cli.paths.options import Graphs
-from haltere.errors import InputError, as_written
+from haltere.errors import InputError, as_written, grouped
 from haltere.paths.geography import Locator
 from haltere.paths.graph import COLUMNS, Locate, PartialView, places_of, routes
 from haltere.paths.graph_files import read_graph
@@ -110,8 +110,8 @@ def graph(path: Path, wanted: Graphs, *, out: Path | None) -> None:
     made_of = {draw["graph"]["traces"] for draw in described}
     if given.lake is not None and wanted.draws > 1 and max(made_of) < wanted.traces:
         show.note(
-            f"The lake has {max(made_of):,} clean traces, fewer than --traces: all draws are of the same traces and "
-            "differ in the pairs alone."
+            f"The lake has {grouped(max(made_of))} clean traces, fewer than --traces: all draws are of the same traces "
+            "and differ in the pairs alone."
         )
 
 
@@ -227,7 +227,7 @@ def _over(values: list[float | None], digits: int = 3) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else show.number(value, digits)
+    return f"{grouped(round(value))}" if value == round(value) or abs(value) >= 1000 else show.number(value, digits)
 
 
 SHOWN = 10
@@ -289,12 +289,12 @@ def _say(name: str, whole: pl.DataFrame) -> None:
         numbers = (row["delay_us"] and row["delay_us"] / 1000, row["difference"] and 100 * row["difference"])
         delay, difference = ("–" if one is None else show.number(one) for one in numbers)
         rows.append((*(str(row[name]) for name in ("draw", "k", "hops")), delay, difference, " → ".join(row["path"])))
-    title = escape(f"{name}: {whole.height:,} paths of {pairs:,} pairs")
+    title = escape(f"{name}: {grouped(whole.height)} paths of {grouped(pairs)} pairs")
     table = show.table("draw", "k", "hops", "delay (ms)", "difference (%)", "path", rows=rows, left=0, title=title)
     table.columns[-1].justify = "left"
     show.out().print(table)
     if whole.height > SHOWN:
-        show.say(f"and {whole.height - SHOWN:,} more; --out writes all of them")
+        show.say(f"and {grouped(whole.height - SHOWN)} more; --out writes all of them")
 
 
 def _write_paths(out: Path, whole: pl.DataFrame, used: Sequence[Topology]) -> None:

@@ -15,7 +15,7 @@ from haltere import paths as store
 from haltere.cli import show
 from haltere.cli.paths.options import day
 from haltere.documents import shown
-from haltere.errors import HaltereError, InputError
+from haltere.errors import HaltereError, InputError, grouped
 from haltere.paths.summary import MAX_PATHS, QUANTILES, Summary, find, from_lake, shipped
 
 CLASSES = ("clean", "incomplete", "toolong", "repeat", "loop")
@@ -59,20 +59,20 @@ def _print_ingested(files: list[dict[str, Any]], added: list[dict[str, Any]], la
         packed = "" if entry["compression"] == "none" else f", {entry['compression']}"
         groups.setdefault((entry["source"], entry["kind"] + packed), []).append(entry)
     for (source, kind), entries in sorted(groups.items()):
-        table.add_row(escape(source), kind, f"{len(entries):,}", *_numbers_of(entries))
+        table.add_row(escape(source), kind, f"{grouped(len(entries))}", *_numbers_of(entries))
     if len(groups) != 1:
         table.add_section()
-        table.add_row("in all", "", f"{len(added):,}", *_numbers_of(added))
+        table.add_row("in all", "", f"{grouped(len(added))}", *_numbers_of(added))
     became = Counter(file["became"] for file in files)
     show.out().print(table)
     known, taken = became["known"], became["ingested"]
-    said = [f"{taken:,} {'file is' if taken == 1 else 'files are'} in {lake} now"]
-    said += [f"{known:,} {'was' if known == 1 else 'were'} there already"] if known else []
-    said += [f"{became['unreadable']:,} could not be read"] if became["unreadable"] else []
+    said = [f"{grouped(taken)} {'file is' if taken == 1 else 'files are'} in {lake} now"]
+    said += [f"{grouped(known)} {'was' if known == 1 else 'were'} there already"] if known else []
+    said += [f"{grouped(became['unreadable'])} could not be read"] if became["unreadable"] else []
     show.say(", ".join(said))
     if measured := sum(entry["multipaths"] for entry in added):
         links = sum(entry["links"] for entry in added)
-        show.say(f"{measured:,} multipath measurements have {links:,} links")
+        show.say(f"{grouped(measured)} multipath measurements have {grouped(links)} links")
     for file in files:
         for line in _troubles_of_entry(file):
             show.note(f"{file['file']}: {line}")
@@ -88,7 +88,7 @@ def _table_of_traces(*titles: str) -> Table:
 def _numbers_of(entries: list[dict[str, Any]]) -> list[str]:
     classes = [sum(entry["classes"].get(name, 0) for entry in entries) for name in CLASSES]
     traces, other, damaged = (sum(entry[name] for entry in entries) for name in ("traces", "other_records", "damaged"))
-    return [f"{number:,}" for number in (traces, *classes, other, damaged)]
+    return [f"{grouped(number)}" for number in (traces, *classes, other, damaged)]
 
 
 def _troubles_of_entry(file: dict[str, Any]) -> list[str]:
@@ -113,8 +113,8 @@ def lake(lake: Path, *, as_json: bool) -> None:
             dated = [day for day in source["days"] if day != "unknown"]
             days = f"{len(dated)}: {dated[0]} to {dated[-1]}" if dated else "none"
             days += ", some without" if dated and "unknown" in source["days"] else ""
-            monitors = f"{len(source['monitors']):,}"
-            table.add_row(escape(name), days, monitors, f"{source['files']:,}", *_numbers_of([source]))
+            monitors = f"{grouped(len(source['monitors']))}"
+            table.add_row(escape(name), days, monitors, f"{grouped(source['files'])}", *_numbers_of([source]))
         show.out().print(table)
         stored = sum(source["stored"] for source in held["sources"].values())
         traces = sum(source["traces"] for source in held["sources"].values())
@@ -134,7 +134,7 @@ def generate(out: Path, **wanted: Any) -> None:
     """Write files of generated traces and say which."""
     with show.progress("generating", "traces") as advance:
         files = store.generate(out, **wanted, on_progress=advance)
-    show.out().print(f"{len(files):,} files of generated traces are in {escape(str(out))}")
+    show.out().print(f"{grouped(len(files))} files of generated traces are in {escape(str(out))}")
 
 
 COLUMNS = ("traces", "complete", "incomplete", "too long", "loop", "clean", "damaged records")
@@ -175,7 +175,7 @@ def _numbers(counts: dict[str, Any]) -> list[str]:
     flags = counts["flags"]
     shown = (flags[name] for name in ("complete", "incomplete", "toolong", "loop", "clean"))
     values = (counts["traces"], *shown, counts["damaged"])
-    return [f"{value:,}" for value in values]
+    return [f"{grouped(value)}" for value in values]
 
 
 def texts(file: str, limit: int | None) -> None:
