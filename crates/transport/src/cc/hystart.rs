@@ -253,6 +253,101 @@ mod tests {
         assert_eq!(advice, [Advice::Grow, Advice::Grow, Advice::Exit]);
     }
 
+    /// An ACK of one more position at this many µs, of a path of 100 ms and in the round that ends at `end`.
+    fn at(us: u64, acked_to: u64, end: u64) -> Ack {
+        let rtt = Some(Span::from_millis(100));
+        ack(|ack| {
+            (ack.now, ack.rtt, ack.srtt, ack.min_rtt) = (Time::from_nanos(1000 * us), rtt, rtt, rtt);
+            (ack.acked_to, ack.sent_to) = (acked_to, end);
+        })
+    }
+
+    /// The time from the first ACK of a round, µs, at which a train of ACKs every 500 µs ends slow start, if it does in 200 ms.
+    fn train(exit: &mut Exit, view: View) -> Option<u64> {
+        let delay = Some(Span::from_millis(100));
+        let mut acks = (0..400).map(|i| (500 * i, at(70_000 + 500 * i, 1 + i, 1000)));
+        acks.find(|(_, ack)| exit.on_ack(ack, delay, view) == Advice::Exit).map(|(since, _)| since)
+    }
+
+    #[test]
+    fn a_train_of_close_acks_ends_slow_start_once_it_is_longer_than_half_the_rtt() {
+        // The threshold is half of 100 ms and 1 ms for bursts; a train of just that length is not yet too long.
+        assert_eq!(train(&mut Exit::new(SlowStart::HyStart), UNPACED), Some(51_000));
+        assert_eq!(train(&mut Exit::new(SlowStart::HyStart), PACED), Some(101_500), "paced, the whole RTT");
+        let of = |window| train(&mut Exit::new(SlowStart::HyStart), View { window, ..UNPACED });
+        assert_eq!(of(LOW_WINDOW * MSS - 1), None, "the window is small");
+        assert!(of(LOW_WINDOW * MSS).is_some());
+        let mut exit = Exit::new(SlowStart::HyStart);
+        assert_eq!(
+            (train(&mut exit, UNPACED).is_some(), train(&mut exit, UNPACED)),
+            (true, None),
+            "it is advised once"
+        );
+        exit.restart();
+        assert!(train(&mut exit, UNPACED).is_some(), "a slow start that restarts is watched again");
+    }
+
+    #[test]
+    fn acks_with_two_milliseconds_between_them_are_a_train_and_with_more_they_are_not() {
+        let ends = |gap: u64| {
+            let mut exit = Exit::new(SlowStart::HyStart);
+            (0..100)
+                .any(|i| exit.on_ack(&at(gap * i, 1 + i, 1000), Some(Span::from_millis(100)), UNPACED) == Advice::Exit)
+        };
+        assert!(ends(2000) && !ends(2001));
+    }
+
+    #[test]
+    fn the_first_round_begins_with_the_connection_and_the_next_with_the_first_ack_of_data() {
+        let delay = Some(Span::from_millis(100));
+        // ACKs of nothing yet: the train is as old as the connection.
+        let mut exit = Exit::new(SlowStart::HyStart);
+        let advice: Vec<_> = (1..=52).map(|ms| exit.on_ack(&at(1000 * ms, 0, 1000), delay, UNPACED)).collect();
+        assert_eq!(advice.iter().position(|a| *a == Advice::Exit), Some(50), "51 ms after the start");
+        // A round lasts until more is acknowledged than was sent when it began: its train is then as long.
+        let mut exit = Exit::new(SlowStart::HyStart);
+        let advice = (0..=60).map(|ms| exit.on_ack(&at(200_000 + 1000 * ms, (1 + ms).min(30), 30), delay, UNPACED));
+        assert_eq!(advice.into_iter().position(|a| a == Advice::Exit), Some(51));
+        let mut exit = Exit::new(SlowStart::HyStart);
+        let advice = (0..=60).map(|ms| exit.on_ack(&at(200_000 + 1000 * ms, 1 + ms, 30), delay, UNPACED));
+        assert_eq!(advice.into_iter().position(|a| a == Advice::Exit), None, "the second round begins after 30 ms");
+    }
+
+    #[test]
+    fn the_ninth_rtt_of_a_round_is_the_first_to_be_judged_and_must_be_above_the_threshold() {
+        let exits = |rtt_us: u64| {
+            let mut exit = Exit::new(SlowStart::HyStart);
+            (0..20).position(|i| {
+                let risen = Ack { rtt: Some(Span::from_micros(rtt_us)), ..at(3000 * i, 1 + i, 1000) };
+                exit.on_ack(&risen, Some(Span::from_millis(100)), UNPACED) == Advice::Exit
+            })
+        };
+        assert_eq!((exits(112_501), exits(112_500)), (Some(8), None));
+    }
+
+    #[test]
+    fn bursts_widen_a_train_by_four_super_segments_at_twice_the_window_per_rtt() {
+        let cushion = |window, srtt| burst_cushion(&Ack { srtt, ..at(0, 1, 1) }, View { window, ..UNPACED });
+        let ms = Span::from_millis;
+        // 262 144 bytes at 2 × 512 MiB in 1 ms.
+        assert_eq!(cushion(512 << 20, Some(ms(1))), Span::from_nanos(244));
+        assert_eq!(cushion(100 * MSS, Some(ms(100))), ms(1), "never by more than 1 ms");
+        assert_eq!(cushion(100 * MSS, None), Span::ZERO);
+    }
+
+    #[test]
+    fn hystart_plus_plus_judges_a_round_from_its_eighth_rtt_on() {
+        let mut exit = Exit::new(SlowStart::HyStartPlusPlus);
+        let mut feed = |i: u64, rtt_ms: u64, end: u64| {
+            exit.on_ack(&Ack { rtt: Some(Span::from_millis(rtt_ms)), ..at(3000 * i, 1 + i, end) }, None, PACED)
+        };
+        for i in 0..20 {
+            assert_eq!(feed(i, 100, 20), Advice::Grow);
+        }
+        let second: Vec<_> = (20..30).map(|i| feed(i, 120, 40)).collect();
+        assert_eq!(second.iter().position(|a| *a == Advice::GrowSlowly(4)), Some(7));
+    }
+
     #[test]
     fn hystart_plus_plus_slows_down_for_five_rounds_and_then_leaves() {
         let slow = Advice::GrowSlowly(4);

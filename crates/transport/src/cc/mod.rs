@@ -457,3 +457,25 @@ haltere_net::built_in! {
 fn whole(bytes: u64, grain: u64) -> u64 {
     bytes / grain * grain
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dctcp_needs_marks_and_prague_asks_for_l4s_as_well() {
+        let wants = |algorithm: Algorithm| (algorithm.needs_ecn(), algorithm.is_l4s());
+        assert_eq!([CUBIC, DCTCP, PRAGUE].map(wants), [(false, false), (true, false), (true, true)]);
+    }
+
+    #[test]
+    fn a_controller_that_says_nothing_of_itself_has_no_quantum_asks_nothing_and_leaves_recovery_to_the_transport() {
+        let silent = NEWRENO.build(bench::config());
+        assert_eq!((silent.send_quantum(), silent.owns_recovery(), silent.asks()), (0, false, Ask::Nothing));
+    }
+
+    #[test]
+    fn windows_are_cut_to_whole_units() {
+        assert_eq!((whole(4500, 1448), whole(1448, 1448), whole(1447, 1448)), (4344, 1448, 0));
+    }
+}

@@ -121,3 +121,51 @@ impl Cumulative {
         news.div_ceil(mss)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bench::{MSS, ack, config};
+
+    #[test]
+    fn ticks_round_spans_up_and_keep_whole_ones() {
+        let ms = Span::from_millis;
+        let ticks = Ticks::new(&Config { tick: ms(4), phase: ms(1), ..config() });
+        assert_eq!((ticks.of(ms(9)), ticks.of(ms(8)), ticks.whole(ms(9)), ticks.length()), (3, 2, ms(8), ms(4)));
+        assert_eq!((ticks.at(Time::ZERO + ms(2)), ticks.at(Time::ZERO + ms(3)), ticks.per_second()), (0, 1, 250));
+        assert_eq!(Ticks::new(&config()).length(), ms(1), "an exact clock counts milliseconds");
+    }
+    #[test]
+    fn a_round_ends_with_the_first_position_beyond_what_was_sent_when_it_began() {
+        let at = |acked_to, sent_to| ack(|ack| (ack.acked_to, ack.sent_to) = (acked_to, sent_to));
+        let mut rounds = Rounds::default();
+        let ended =
+            [(1, 10), (10, 20), (11, 20), (20, 30), (21, 30)].map(|(acked, sent)| rounds.ended(&at(acked, sent)));
+        assert_eq!(ended, [true, false, true, false, true]);
+    }
+
+    #[test]
+    fn rtts_keep_the_least_of_all_time_and_of_late_and_give_the_backlog() {
+        let ms = Span::from_millis;
+        let mut rtts = Rtts::default();
+        assert_eq!((rtts.both(), rtts.backlog(10)), (None, None));
+        for rtt in [Some(ms(120)), Some(ms(100)), None, Some(Span::ZERO), Some(ms(110))] {
+            rtts.observe(&ack(|ack| ack.rtt = rtt));
+        }
+        assert_eq!((rtts.both(), rtts.samples), (Some((ms(100), ms(100))), 3));
+        rtts.forget_least();
+        assert_eq!((rtts.both(), rtts.samples), (None, 3));
+        rtts.observe(&ack(|ack| ack.rtt = Some(ms(125))));
+        assert_eq!((rtts.both(), rtts.backlog(1000)), (Some((ms(100), ms(125))), Some(200)));
+        rtts.forget_base();
+        rtts.observe(&ack(|ack| ack.rtt = Some(ms(130))));
+        assert_eq!((rtts.both(), rtts.backlog(1000)), (Some((ms(130), ms(125))), Some(0)), "the path changed");
+    }
+
+    #[test]
+    fn cumulative_acknowledgements_count_in_segments_rounded_up_and_once() {
+        let mut counted = Cumulative::default();
+        let taken = [2 * MSS, 2 * MSS + 1, MSS, 4 * MSS].map(|to| counted.take(&ack(|ack| ack.acked_to = to), MSS));
+        assert_eq!(taken, [2, 1, 0, 2]);
+    }
+}

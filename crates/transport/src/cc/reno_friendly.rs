@@ -159,4 +159,39 @@ mod tests {
         assert_eq!(window, 4_500);
         assert_eq!(friendly.quinn_window(&growth(window, 100)), 4_500);
     }
+    #[test]
+    fn a_loss_keeps_a_part_of_quinns_lead_and_starts_the_estimate_anew_and_a_timeout_keeps_nothing() {
+        let at_ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        let fresh = Friendly::new(RenoFriendly::Quinn, 1).unwrap();
+        let mut friendly = Friendly { lead: 800.0, estimate: Some(9000.0), prior: 1, w_max: 1, ..fresh.clone() };
+        friendly.on_loss(at_ms(5), 10 * MSS, 9 * MSS);
+        assert!((friendly.lead - 560.0).abs() < 1e-9, "{}", friendly.lead);
+        let kept = (friendly.estimate, friendly.prior, friendly.w_max, friendly.lost_at);
+        assert_eq!(kept, (None, 10 * MSS, 9 * MSS, Some(at_ms(5))));
+        friendly.restart();
+        assert_eq!(format!("{friendly:?}"), format!("{fresh:?}"));
+    }
+
+    #[test]
+    fn several_connections_share_a_loss_and_grow_together() {
+        // Chromium's two: (2 - 1 + 0.7) / 2 and 3 · 4 · 0.15 / 1.85.
+        let two = Friendly::new(RenoFriendly::Rfc9438, 2).unwrap();
+        assert!((two.beta - 0.85).abs() < 1e-9 && (two.alpha - 1.8 / 1.85).abs() < 1e-9, "{two:?}");
+        assert!(Friendly::new(RenoFriendly::Linux, 2).is_none());
+    }
+
+    #[test]
+    fn each_rule_follows_its_own_window() {
+        let mut rfc = Friendly::new(RenoFriendly::Rfc9438, 1).unwrap();
+        // 7000 + 3 · 0.3 / 1.7 · 1000 · 1000 / 7000
+        assert_eq!(rfc.follow(&growth(7 * MSS, 0)), Some(7075));
+        let mut quinn = Friendly::new(RenoFriendly::Quinn, 1).unwrap();
+        // Before a loss W_max is what the window would be after one, so the estimate is the window, and grows by time.
+        assert_eq!(quinn.follow(&growth(7 * MSS, 0)), Some(7 * MSS));
+        assert_eq!(quinn.follow(&growth(7 * MSS, 200)), Some(8 * MSS), "two rounds of alpha segments, 529 bytes each");
+        // Outside the region each packet adds (cubic - window) / window of a segment.
+        let curve = |cubic| Growth { cubic, delivered: 2 * MSS, ..growth(10 * MSS, 0) };
+        let mut quinn = Friendly::new(RenoFriendly::Quinn, 1).unwrap();
+        assert_eq!([16 * MSS, 14 * MSS].map(|cubic| quinn.follow(&curve(cubic))), [Some(11 * MSS), Some(10 * MSS)]);
+    }
 }
