@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from haltere.claims import OURS, Evidence, MissingDataError, Outcome, Verdict, all_of, answer, claim, remark
-from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
+from haltere.claims.agreement import Sides, Values, log_ratio, near, side_by_side, worst
 from haltere.metrics.tables import Tables
 
-MEDIAN, LARGEST = 0.03, 0.15
+BOUNDS = (0.03, 0.15)
+"""Of the median, and of the 90th percentile."""
 MODEL, AS_NOQ, NOQ = "model, priority", "model, acks as noq", "noq"
 EXPERIMENTS = ("lossless", "lossy")
 SCHEDULERS = ("lowest RTT", "round robin", "redundant")
@@ -23,15 +24,6 @@ SCHEDULERS = ("lowest RTT", "round robin", "redundant")
 def ratios(tables: Tables, experiment: str, first: str, second: str) -> Values:
     """The log ratios of the completion times of two treatments."""
     return log_ratio(side_by_side(tables, experiment, "completion_s", Sides("stack", first, second), flows=True))
-
-
-def near(what: str, values: Values) -> list[Evidence]:
-    """Both quantiles against their bounds, and which side is the slower."""
-    return [
-        within(f"{what}, median", values, 0.5, MEDIAN),
-        within(f"{what}, 90th percentile", values, 0.9, LARGEST),
-        remark(f"{what}, mean log ratio, its sign kept", f"{values.mean():+.4f}"),
-    ]
 
 
 def second_path(tables: Tables, experiment: str, first: str, second: str) -> Values:
@@ -78,7 +70,7 @@ def use(tables: Tables, first: str, second: str) -> list[Evidence]:
 def noq(tables: Tables) -> Verdict:
     """In `lossless` and `lossy`, |log ratio| must lie within 0.03 in the median and within 0.15 at the 90th
     percentile."""
-    parts = [e for x in EXPERIMENTS for e in near(f"{x}, model ÷ noq", ratios(tables, x, AS_NOQ, NOQ))]
+    parts = [e for x in EXPERIMENTS for e in near(f"{x}, model ÷ noq", ratios(tables, x, AS_NOQ, NOQ), *BOUNDS)]
     return all_of(*parts, *use(tables, AS_NOQ, NOQ))
 
 
@@ -105,7 +97,7 @@ def acknowledgements(tables: Tables) -> Verdict:
 def one_path(tables: Tables) -> Verdict:
     """The bounds of the completion time over the first path alone, with which several paths are to be compared."""
     pairs = ((x, ratios(tables, x, "model, one path", "noq, one path")) for x in EXPERIMENTS)
-    return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ noq", values)])
+    return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ noq", values, *BOUNDS)])
 
 
 @claim("With each of its three schedulers, the model's completion times are tquic's.", source="this study", whose=OURS)
@@ -114,7 +106,7 @@ def tquic(tables: Tables) -> Verdict:
     parts = []
     for experiment in EXPERIMENTS:
         for one in SCHEDULERS:
-            parts += near(f"{experiment}, {one}", ratios(tables, experiment, f"model, {one}", f"tquic, {one}"))
+            parts += near(f"{experiment}, {one}", ratios(tables, experiment, f"model, {one}", f"tquic, {one}"), *BOUNDS)
     return all_of(*parts, *[e for one in SCHEDULERS for e in use(tables, f"model, {one}", f"tquic, {one}")])
 
 
@@ -122,7 +114,7 @@ def tquic(tables: Tables) -> Verdict:
 def tquic_one_path(tables: Tables) -> Verdict:
     """The bounds of the completion time over the first path alone, in the results of the variant `tquic`."""
     pairs = ((x, ratios(tables, x, "model, one path", "tquic, one path")) for x in EXPERIMENTS)
-    return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ tquic", values)])
+    return all_of(*[e for experiment, values in pairs for e in near(f"{experiment}, model ÷ tquic", values, *BOUNDS)])
 
 
 @answer

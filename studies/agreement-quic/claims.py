@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from haltere.claims import OURS, Evidence, Outcome, Verdict, all_of, answer, claim, remark
-from haltere.claims.agreement import Sides, Values, log_ratio, side_by_side, within, worst
+from haltere.claims.agreement import Sides, Values, log_ratio, near, side_by_side, worst
 from haltere.metrics.tables import Tables
 
-MEDIAN, LARGEST = 0.05, 0.25
+BOUNDS = (0.05, 0.25)
+"""Of the median, and of the 90th percentile."""
 
 
 def ratios(tables: Tables, experiment: str, first: str, second: str, congestion: str | None = None) -> Values:
@@ -23,15 +24,6 @@ def ratios(tables: Tables, experiment: str, first: str, second: str, congestion:
     if congestion is not None:
         frame = frame.filter(pl.col("congestion") == congestion)
     return log_ratio(frame)
-
-
-def near(what: str, values: Values) -> list[Evidence]:
-    """Both quantiles against their bounds, and which side is the slower."""
-    return [
-        within(f"{what}, median", values, 0.5, MEDIAN),
-        within(f"{what}, 90th percentile", values, 0.9, LARGEST),
-        remark(f"{what}, mean log ratio, its sign kept", f"{values.mean():+.4f}"),
-    ]
 
 
 def by_congestion(tables: Tables, experiment: str, stack: str) -> Evidence:
@@ -52,20 +44,24 @@ def lossless_quinn(tables: Tables) -> Verdict:
     """Over the treatments of `lossless` (CUBIC and NewReno), |log ratio| must lie within 0.05 in the median and within
     0.25 at the 90th percentile."""
     values = ratios(tables, "lossless", "model", "quinn")
-    return all_of(*near("|log ratio| model ÷ quinn", values), by_congestion(tables, "lossless", "quinn"))
+    return all_of(*near("|log ratio| model ÷ quinn", values, *BOUNDS), by_congestion(tables, "lossless", "quinn"))
 
 
 @claim("Without random loss they are noq's too.", source="this study", whose=OURS)
 def lossless_noq(tables: Tables) -> Verdict:
     """The bounds of the completion time, against noq."""
     values = ratios(tables, "lossless", "model", "noq")
-    return all_of(*near("|log ratio| model ÷ noq", values), by_congestion(tables, "lossless", "noq"))
+    return all_of(*near("|log ratio| model ÷ noq", values, *BOUNDS), by_congestion(tables, "lossless", "noq"))
 
 
 @claim("With random loss they are the stacks' as well.", source="this study", whose=OURS)
 def lossy(tables: Tables) -> Verdict:
     """The bounds of the completion time over the treatments of `lossy`, against each stack."""
-    parts = [e for stack in ("quinn", "noq") for e in near(f"model ÷ {stack}", ratios(tables, "lossy", "model", stack))]
+    parts = [
+        e
+        for stack in ("quinn", "noq")
+        for e in near(f"model ÷ {stack}", ratios(tables, "lossy", "model", stack), *BOUNDS)
+    ]
     return all_of(*parts)
 
 
@@ -103,8 +99,8 @@ def bbr(tables: Tables) -> Verdict:
     """The bounds of the completion time for BBR: version 1 against quinn's, version 3 against noq's, each with our
     BBR inside the stack."""
     return all_of(
-        *near("BBR 1, model ÷ our BBR in quinn", ratios(tables, "bbr", "model, BBR 1", "quinn, our BBR 1")),
-        *near("BBR 3, model ÷ our BBR in noq", ratios(tables, "bbr", "model, BBR 3", "noq, our BBR 3")),
+        *near("BBR 1, model ÷ our BBR in quinn", ratios(tables, "bbr", "model, BBR 1", "quinn, our BBR 1"), *BOUNDS),
+        *near("BBR 3, model ÷ our BBR in noq", ratios(tables, "bbr", "model, BBR 3", "noq, our BBR 3"), *BOUNDS),
     )
 
 

@@ -28,10 +28,10 @@ from haltere.claims import (
     remark,
     value,
 )
-from haltere.claims.comparison import compare
+from haltere.claims.comparison import compare, geometric
 from haltere.metrics import METRICS, quantities
-from haltere.metrics.tables import Tables, from_scale
-from haltere.stats import Interval, mean
+from haltere.metrics.tables import Tables
+from haltere.stats import mean
 
 PERIODS = ["skitter-2006", "ark-2011"]
 EARLY, LATE = PERIODS
@@ -62,11 +62,6 @@ def gain(tables: Tables, experiment: str, of: str = QUIC, **where: str) -> tuple
     """By how many seconds a protocol is sooner than TCP, and the path's round-trip time, replication by replication."""
     (slow, rtt), (fast, _) = (times(tables, experiment, name, **where) for name in (TCP, of))
     return slow - fast, rtt
-
-
-def ratio_of(logarithms: Numbers) -> Interval:
-    """A geometric mean of ratios with its interval."""
-    return from_scale(mean(logarithms), TIME)
 
 
 def between(what: str, values: Numbers, low: float, high: float) -> list[Evidence]:
@@ -112,9 +107,9 @@ def grew_with_delays(tables: Tables) -> Verdict:
     ]
     return all_of(
         exceeds("Gain in 2011 − gain in 2006, s", mean(late[0] - early[0]), 0.0, "±"),
-        alike("Growth of the gain ÷ growth of the round-trip time", ratio_of(grown), TIME),
-        alike("QUIC ÷ TCP in 2011, over that in 2006", ratio_of(shares[1] - shares[0]), TIME),
-        remark("Growth of the round-trip time at equal ranks", reading(ratio_of(np.log(late[1] / early[1])), TIME)),
+        alike("Growth of the gain ÷ growth of the round-trip time", geometric(grown), TIME),
+        alike("QUIC ÷ TCP in 2011, over that in 2006", geometric(shares[1] - shares[0]), TIME),
+        remark("Growth of the round-trip time at equal ranks", reading(geometric(np.log(late[1] / early[1])), TIME)),
         *(remark(f"Gain in {year}, s", f"{saved.mean():.3f}") for year, (saved, _) in
           zip(YEARS.values(), (early, late), strict=True)),
     )  # fmt: skip
@@ -163,7 +158,7 @@ def worst_gain_most(tables: Tables) -> Verdict:
                 strict=True,
             )
         )
-        parts.append(alike(f"Growth of the gain ÷ growth of the round-trip time, {year}", ratio_of(saved - rtt), TIME))
+        parts.append(alike(f"Growth of the gain ÷ growth of the round-trip time, {year}", geometric(saved - rtt), TIME))
         parts.append(remark(f"Gain at the 95th percentile ÷ gain at the median, {year}", f"{np.exp(saved.mean()):.2f}"))
     return all_of(*parts)
 
@@ -176,7 +171,7 @@ def makes_up(tables: Tables) -> Verdict:
     for name, size in ((QUIC, SMALL), (ZERO, SMALL), (QUIC, "1MB"), (TCP, SMALL)):
         late = times(tables, "drawn", name, period=LATE, size=size, loss="0%")[0]
         early = times(tables, "drawn", TCP, period=EARLY, size=size, loss="0%")[0]
-        ratios[name, size] = ratio_of(np.log(late / early))
+        ratios[name, size] = geometric(np.log(late / early))
     told = {(ZERO, SMALL): "QUIC with 0-RTT, 10 kB", (QUIC, "1MB"): "QUIC, 1 MB", (TCP, SMALL): "TCP itself, 10 kB"}
     return all_of(
         ahead("QUIC in 2011 ÷ TCP in 2006, 10 kB", ratios[QUIC, SMALL], TIME),

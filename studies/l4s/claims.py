@@ -25,8 +25,9 @@ from haltere.claims import (
     remark,
     value,
 )
-from haltere.metrics import METRICS, quantities
-from haltere.metrics.tables import Tables, from_scale
+from haltere.claims.comparison import geometric
+from haltere.metrics import quantities
+from haltere.metrics.tables import Tables
 from haltere.stats import Interval, mean
 
 Numbers = NDArray[np.float64]
@@ -67,14 +68,9 @@ def delays(tables: Tables, flows: str, queue: str, rate: str, rtt: str) -> tuple
     return column(tables, flows, queue, rate, rtt, (pl.col("mean_rtt_s") - base) * 1e3)
 
 
-def ratio(logarithms: Numbers) -> Interval:
-    """A geometric mean of ratios with its interval."""
-    return from_scale(mean(logarithms), METRICS["goodput"])
-
-
 def within_factor(what: str, logarithms: Numbers, factor: float) -> Evidence:
     """The part "not more than `factor` times, and not less than one part in `factor`"."""
-    return between(what, ratio(logarithms), 1 / factor, factor)
+    return between(what, geometric(logarithms), 1 / factor, factor)
 
 
 @claim(
@@ -136,10 +132,10 @@ def the_target(tables: Tables) -> Verdict:
 def starves_in_one_queue(tables: Tables) -> Verdict:
     """Under CoDel with ECN, Prague's goodput must be more than twice CUBIC's, over all rates and RTTs."""
     found = shares(tables, "Prague beside CUBIC with ECN", "CoDel with ECN")
-    parts = [exceeds("Prague ÷ CUBIC with ECN", ratio(found), 2.0)]
+    parts = [exceeds("Prague ÷ CUBIC with ECN", geometric(found), 2.0)]
     for rate in RATES:
         for rtt in RTTS:
-            one = ratio(shares(tables, "Prague beside CUBIC with ECN", "CoDel with ECN", [rate], [rtt]))
+            one = geometric(shares(tables, "Prague beside CUBIC with ECN", "CoDel with ECN", [rate], [rtt]))
             parts.append(remark(f"at {quantities.text(rate)}, {quantities.text(rtt)}", f"{one.value:.1f}"))
     return all_of(*parts)
 
@@ -160,14 +156,16 @@ def in_short(tables: Tables) -> list[str]:
     waits = [delays(tables, BESIDE, "DualPI2", rate, rtt) for rate in RATES for rtt in RTTS]
     prague, cubic = ([float(pair[at].mean()) for pair in waits] for at in (0, 1))
     rates = {
-        f"{quantities.text(rate)} and {quantities.text(rtt)}": ratio(shares(tables, BESIDE, "DualPI2", [rate], [rtt]))
+        f"{quantities.text(rate)} and {quantities.text(rtt)}": geometric(
+            shares(tables, BESIDE, "DualPI2", [rate], [rtt])
+        )
         for rate in RATES
         for rtt in RTTS
     }
     least = min(rates, key=lambda at: rates[at].value)
     most = max(rates, key=lambda at: rates[at].value)
     one, own = (
-        ratio(shares(tables, flows, queue)).value
+        geometric(shares(tables, flows, queue)).value
         for flows, queue in (("Prague beside CUBIC with ECN", "CoDel with ECN"), (BESIDE, "FQ-CoDel"))
     )
     return [
@@ -182,11 +180,11 @@ def in_short(tables: Tables) -> list[str]:
 @value
 def share_at_10_mbit_s_and_50_ms(tables: Tables) -> Interval:
     """Prague's rate over CUBIC's where the threshold is shorter than a packet."""
-    return ratio(shares(tables, BESIDE, "DualPI2", ["10Mbit/s"], ["50ms"]))
+    return geometric(shares(tables, BESIDE, "DualPI2", ["10Mbit/s"], ["50ms"]))
 
 
 @value
 def shares_from_40_mbit_s(tables: Tables) -> str:
     """The smallest and the largest of Prague's rates over CUBIC's, from 40 Mbit/s on."""
-    found = [ratio(shares(tables, BESIDE, "DualPI2", [rate], [rtt])).value for rate in RATES[1:] for rtt in RTTS]
+    found = [geometric(shares(tables, BESIDE, "DualPI2", [rate], [rtt])).value for rate in RATES[1:] for rtt in RTTS]
     return f"{min(found):.1f} to {max(found):.1f}"

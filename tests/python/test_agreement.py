@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from haltere import Study, claims
 from haltere.claims import Outcome
 from haltere.claims.agreement import Sides, log_ratio, quantile, side_by_side, within
+from haltere.claims.loading import load
 from haltere.metrics.tables import Tables
 from haltere.rig.disciplines import DISCIPLINES
 
 STUDY = Path(__file__).parents[2] / "studies" / "agreement-queues"
-LOADED = claims.load(STUDY / "claims.py")
+LOADED = load(STUDY)
 CLAIMS, ANSWER = LOADED.claims, LOADED.answer
 FACTORS = ("discipline", "rate", "rtt", "limit", "flows", "ecn")
 LEVELS: dict[str, list[str]] = {name: [] for name in FACTORS}

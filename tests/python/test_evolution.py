@@ -19,8 +19,9 @@ from scipy import stats as reference
 
 import lakes
 from conftest import ROOT, Haltere
-from haltere.claims import Outcome, load
+from haltere.claims import Outcome
 from haltere.claims.comparison import MissingDataError
+from haltere.claims.loading import load
 from haltere.errors import InputError
 from haltere.evolution import Options, PathsStudy, measure
 from haltere.evolution.figures import every, figures
@@ -37,7 +38,7 @@ from haltere.results import load as load_results
 from haltere.stats import difference
 
 STUDY = ROOT / "studies" / "internet-paths"
-claims = SimpleNamespace(**{one.name: one for one in load(STUDY / "claims.py").claims})
+claims = SimpleNamespace(**{one.name: one for one in load(STUDY).claims})
 
 
 def routes(

@@ -16,8 +16,9 @@ from scipy import stats as scipy_stats
 
 from conftest import ROOT
 from draws import SHAPES, Floats, real
-from haltere.claims import Outcome, ahead, all_of, exceeds, load, not_ahead, standings
+from haltere.claims import Outcome, ahead, all_of, exceeds, not_ahead, standings
 from haltere.claims.comparison import Comparison
+from haltere.claims.loading import load
 from haltere.metrics import METRICS
 from haltere.metrics.tables import from_scale
 from haltere.paths.periods import Evolution, Period
@@ -337,7 +338,7 @@ def routes(
 
 def graphs(generator: np.random.Generator, claim: str, cases: int, **of_second: float) -> dict[Outcome, int]:
     """How a claim of the shipped study of two periods is judged over cases that differ only as is said."""
-    judge = {one.name: one for one in load(ROOT / "studies" / "internet-paths" / "claims.py").claims}[claim]
+    judge = {one.name: one for one in load(ROOT / "studies" / "internet-paths").claims}[claim]
     tallies = period(generator, 4).tallies
     one = Period("x", tallies, [])
     unchanged = change_of(one, one, resamples=9)

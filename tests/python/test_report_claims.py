@@ -13,6 +13,7 @@ import report_tables as synthetic
 from haltere import claims
 from haltere.claims import Evidence, Outcome, all_of
 from haltere.claims.comparison import MissingDataError, compare
+from haltere.claims.loading import load
 from haltere.errors import InputError
 from haltere.figures import kinds
 from haltere.figures.bars import Bars
@@ -24,7 +25,7 @@ from haltere.stats import Interval, mean
 from report_tables import Levels, Truth
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
-LOADED = claims.load(STUDY / "claims.py")
+LOADED = load(STUDY)
 CLAIMS, ANSWER = LOADED.claims, LOADED.answer
 NAMES = [claim.name for claim in CLAIMS]
 
@@ -250,11 +251,11 @@ def test_faulty_claims_are_refused_at_their_line(tmp_path: Path) -> None:
     path = tmp_path / "claims.py"
     path.write_text("import math\n\nmath.nothing\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"claims\.py:3"):
-        claims.load(path)
+        load(tmp_path)
     path.write_text("def (:\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"claims\.py:1"):
-        claims.load(path)
-    assert claims.load(tmp_path / "absent.py") == claims.Contents()
+        load(tmp_path)
+    assert load(tmp_path / "absent") == claims.Contents()
 
 
 def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
@@ -270,7 +271,7 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
     assert len(figures.of(Bars)[0].figure(Data(tables, figures)).legend) == 2
     (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "@claim" in block]
     (tmp_path / "claims.py").write_text(code, encoding="utf-8")
-    (only,) = claims.load(tmp_path / "claims.py").claims
+    (only,) = load(tmp_path).claims
     assert only.verdict(tables).evidence
 
 

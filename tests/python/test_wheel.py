@@ -61,8 +61,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_the_wheel_holds_the_studies_and_nothing_of_the_build(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    for file in ROOT.glob("studies/*/*.*"):
-        assert f"haltere/studies/{file.parent.name}/{file.name}" in names
+    for file in [*ROOT.glob("studies/*/*.*"), *ROOT.glob("studies/*/claims/*.py")]:
+        assert f"haltere/{file.relative_to(ROOT)}" in names
     assert not [name for name in names if "__pycache__" in name or name.startswith("studies/")]
     assert "haltere/_core.abi3.so" in names
 

@@ -1,6 +1,6 @@
 """Claims: sentences of a paper that the results of a study confirm, contradict, or leave undecided.
 
-A study's `claims.py` holds one function a claim::
+A study's `claims.py`, or its package `claims/`, holds one function a claim::
 
     @claim("QUIC finishes sooner under loss.", source="section 5")
     def sooner_under_loss(tables: Tables) -> Verdict:
@@ -14,22 +14,18 @@ wholly on one side of equality says who is ahead; any other is unclear.
 
 from __future__ import annotations
 
-import ast
-import importlib.util
 import inspect
 import math
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 import polars as pl
 
+from haltere.claims.code import Code
 from haltere.claims.comparison import SHARE, Comparison, MissingDataError, few
-from haltere.documents import shown
-from haltere.errors import InputError, Place, as_written
+from haltere.errors import InputError, as_written
 from haltere.metrics import Metric
 from haltere.metrics.tables import Standing, Tables, UnknownNameError, margins, standing
 from haltere.metrics.text import decimals, fixed
@@ -55,7 +51,7 @@ __all__ = [
     "claim",
     "exceeds",
     "few",
-    "load",
+    "near",
     "not_ahead",
     "remark",
     "value",
@@ -176,15 +172,15 @@ class Value(Generic[Found]):
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents of a study's `claims.py`: claims and values in the order in which they stand there, an answer."""
+    """The claims and values of a study's code in the order in which they are defined there, and its answer."""
 
     claims: Sequence[Claim[Any]] = ()
     answer: Answer | None = None
     values: Sequence[Value[Any]] = ()
 
 
-def judge(one: Claim[Found], found: Found, path: Path) -> Verdict:
-    """Judge a claim of a user's file: what goes wrong in its code is told with file and line, and stops nothing else.
+def judge(one: Claim[Found], found: Found, code: Code) -> Verdict:
+    """Judge a claim of a user's code: what goes wrong in it is told with file and line, and stops nothing else.
 
     So is an experiment, a factor or a level that the study does not have, or has no more.
     """
@@ -192,15 +188,15 @@ def judge(one: Claim[Found], found: Found, path: Path) -> Verdict:
     try:
         verdict = one.verdict(found)
     except UnknownNameError as unknown:
-        return Verdict(Outcome.BROKEN, reason=f"{_unknown(path, one.name, unknown)}.")
+        return Verdict(Outcome.BROKEN, reason=f"{_unknown(code, one.name, unknown)}.")
     except Exception as error:
-        return Verdict(Outcome.BROKEN, reason=f"{broken(path, error, one.judge)}.")
+        return Verdict(Outcome.BROKEN, reason=f"{broken(code, error, one.judge)}.")
     if not isinstance(verdict, Verdict):
-        return Verdict(Outcome.BROKEN, reason=f"{_wrong(path, one.judge, verdict, 'a Verdict')}.")
+        return Verdict(Outcome.BROKEN, reason=f"{_wrong(code, one.judge, verdict, 'a Verdict')}.")
     return verdict
 
 
-def answered(one: Answer, found: Tables, path: Path) -> list[str]:
+def answered(one: Answer, found: Tables, code: Code) -> list[str]:
     """Return the sentences of a user's answer, or one that says what went wrong in its code.
 
     Raises:
@@ -211,12 +207,12 @@ def answered(one: Answer, found: Tables, path: Path) -> list[str]:
     except MissingDataError as missing:
         return [f"These results do not suffice for an answer: {missing}."]
     except UnknownNameError as unknown:
-        raise BrokenCodeError(_unknown(path, "answer", unknown)) from None
+        raise BrokenCodeError(_unknown(code, "answer", unknown)) from None
     except Exception as error:
-        raise BrokenCodeError(broken(path, error, one.sentences)) from None
+        raise BrokenCodeError(broken(code, error, one.sentences)) from None
     texts = _texts(sentences)
     if texts is None:
-        raise BrokenCodeError(_wrong(path, one.sentences, sentences, "a list of sentences"))
+        raise BrokenCodeError(_wrong(code, one.sentences, sentences, "a list of sentences"))
     return texts
 
 
@@ -229,22 +225,20 @@ class BrokenCodeError(Exception):
     """The code of a user's file failed; the message says where and how."""
 
 
-def broken(path: Path, error: Exception, function: Callable[..., object]) -> str:
-    """Return where in the user's file an exception came from, and what it says."""
-    line = _line_in(path, error) or function.__code__.co_firstlineno
+def broken(code: Code, error: Exception, function: Callable[..., object]) -> str:
+    """Return where in the user's code an exception came from, and what it says."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return f"{Place(shown(path), line)}: {said}"
+    return f"{code.place(error, function)}: {said}"
 
 
-def _unknown(path: Path, name: str, error: UnknownNameError) -> str:
-    """Return where a user's file names what the study lacks."""
-    return f"{Place(shown(path), _line_in(path, error))}: {name}: {error}"
+def _unknown(code: Code, name: str, error: UnknownNameError) -> str:
+    """Return where a user's code names what the study lacks."""
+    return f"{code.place(error)}: {name}: {error}"
 
 
-def _wrong(path: Path, function: Callable[..., object], given: object, right: str) -> str:
-    place = Place(shown(path), function.__code__.co_firstlineno)
+def _wrong(code: Code, function: Callable[..., object], given: object, right: str) -> str:
     what = "returns nothing: is a `return` missing?" if given is None else f"returns {type(given).__name__}."
-    return f"{place}: {function.__name__} {what} It must return {right}"
+    return f"{code.place_of(function)}: {function.__name__} {what} It must return {right}"
 
 
 def claim(
@@ -260,7 +254,7 @@ def claim(
         paper: the value that the paper states, with its unit, such as "316 ms"; nothing if it states none.
 
     Raises:
-        InputError: if one of them is missing or no text. `load` adds file and line.
+        InputError: if one of them is missing or no text. `loading.load` adds file and line.
     """
     for name, given in (("sentence", sentence), ("source", source)):
         if not _is_text(given):
@@ -398,6 +392,11 @@ def between(what: str, found: Interval, low: float, high: float, unit: str = "")
     return _bounded(what, found, (low, high), unit)
 
 
+def near(what: str, found: Interval, stated: float, unit: str = "", *, by: float = 0.15) -> Evidence:
+    """The part "this number is as stated", to the share `by` of it: 15 % unless told; units as in `exceeds`."""
+    return between(what, found, stated * (1 - by), stated * (1 + by), unit)
+
+
 def _bounded(what: str, found: Interval, ends: tuple[float, float], unit: str) -> Evidence:
     """The part "this number lies between the ends": confirmed wholly inside, contradicted wholly outside."""
     least, most = ends
@@ -489,55 +488,3 @@ def reading_of(found: Interval, unit: str = "") -> str:
         return f"{value} (exact)"
     each = f" in each of {found.n} replications" if found.method == SHARE else ""
     return f"{value}{each} [{one(found.low)}, {one(found.high)}]"
-
-
-def load(path: Path) -> Contents:
-    """Read a study's `claims.py`.
-
-    A study without the file has no claims. Raises `haltere.errors.InputError` if the file cannot be imported, or if two
-    of its functions have the same name.
-    """
-    if not path.exists():
-        return Contents()
-    spec = importlib.util.spec_from_file_location(f"haltere_claims_{path.parent.name.replace('-', '_')}", path)
-    if spec is None or spec.loader is None:
-        raise InputError("not a Python file", place=Place(shown(path)))
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except InputError as wrong:
-        place = Place(shown(path), _line_in(path, wrong))
-        raise InputError(wrong.problem, place=place, field=wrong.field, given=wrong.given, right=wrong.right) from None
-    except Exception as error:
-        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
-        raise InputError(f"{type(error).__name__}: {error}", place=Place(shown(path), line)) from error
-    _refuse_namesakes(path)
-    found: Sequence[object] = list(vars(module).values())
-    return Contents(
-        [one for one in found if isinstance(one, Claim)],
-        next((one for one in found if isinstance(one, Answer)), None),
-        [one for one in found if isinstance(one, Value)],
-    )
-
-
-def _refuse_namesakes(path: Path) -> None:
-    """Refuse two functions of one name: the second would silently take the place of the first claim."""
-    seen: dict[str, int] = {}
-    for one in ast.parse(path.read_bytes()).body:
-        if not isinstance(one, ast.FunctionDef):
-            continue
-        if one.name in seen:
-            raise InputError(
-                "two functions have this name",
-                place=Place(shown(path), one.lineno),
-                field=one.name,
-                right=f"a name of its own: line {seen[one.name]} has the other",
-            )
-        seen[one.name] = one.lineno
-
-
-def _line_in(path: Path, error: Exception) -> int | None:
-    """The line of the file at which its own code failed, if the failure passed through it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = path.resolve()
-    return next((frame.lineno for frame in reversed(frames) if Path(frame.filename).resolve() == own), None)

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from haltere.claims import Evidence, MissingDataError, Outcome, Verdict, all_of, remark
+from haltere.claims.comparison import runs_of
 from haltere.metrics import quantities
 from haltere.metrics.tables import Tables
 from haltere.metrics.text import fixed
@@ -41,10 +42,7 @@ def side_by_side(tables: Tables, experiment: str, column: str, sides: Sides, *, 
     Raises:
         MissingDataError: if the results lack the experiment, or one of the sides.
     """
-    runs = tables.experiment_runs(experiment)
-    if runs.is_empty():
-        raise MissingDataError(f"experiment {experiment} is not in these results")
-    ended = runs.filter(pl.col("status") == "ok")
+    ended = runs_of(tables, experiment).filter(pl.col("status") == "ok")
     if flows:
         means = tables.flows.group_by("run_id").agg(value=pl.col(column).cast(pl.Float64).mean())
         ended = ended.join(means, on="run_id", maintain_order="left")
@@ -82,6 +80,15 @@ def within(what: str, values: Values, share: float, bound: float, *, decides: bo
     interval = Interval(value, low, high, values.size, 0.95, "bootstrap over treatments")
     numbers = f"{value:.4f} [{low:.4f}, {high:.4f}]"
     return Evidence(what, numbers, outcome if decides else None, interval, bound=f"at most {bound:g}")
+
+
+def near(what: str, values: Values, median: float, largest: float) -> list[Evidence]:
+    """Return the parts "the median, and the 90th percentile, lie within their bounds", and the mean with its sign."""
+    return [
+        within(f"{what}, median", values, 0.5, median),
+        within(f"{what}, 90th percentile", values, 0.9, largest),
+        remark(f"{what}, mean log ratio, its sign kept", f"{values.mean():+.4f}"),
+    ]
 
 
 def by_level(frame: pl.DataFrame, factor: str, share: float) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from haltere.metrics import METRICS, Metric, quantities
 from haltere.metrics.tables import Tables, check_names, from_scale, paired
 from haltere.stats import Interval, mean
-from haltere.stats.intervals import clopper_pearson, together
+from haltere.stats.intervals import clopper_pearson, from_logarithms, together
 
 Levels = Mapping[str, Sequence[str]]
 """For every factor of the experiment but the compared one, the levels that a statement speaks of."""
@@ -36,6 +36,23 @@ def few(has: int) -> str:
 
 class MissingDataError(LookupError):
     """The results lack treatments or replications that a claim needs; the message says which."""
+
+
+def runs_of(tables: Tables, experiment: str) -> pl.DataFrame:
+    """Return the runs of an experiment, one a row, with its factors as columns.
+
+    Raises:
+        MissingDataError: if the results hold none.
+    """
+    runs = tables.experiment_runs(experiment)
+    if runs.is_empty():
+        raise MissingDataError(f"experiment {experiment} is not in these results")
+    return runs
+
+
+def geometric(logarithms: NDArray[np.float64]) -> Interval:
+    """Return the geometric mean of ratios from their logarithms, one a replication, with its interval at 95 %."""
+    return from_logarithms(mean(logarithms))
 
 
 @dataclass(frozen=True)
@@ -128,8 +145,7 @@ def complete(
 
     Raises `MissingDataError` as `compare` does.
     """
-    if tables.experiment_runs(experiment).is_empty():
-        raise MissingDataError(f"experiment {experiment} is not in these results")
+    runs_of(tables, experiment)
     cells = [dict(zip(over, levels, strict=True)) for levels in itertools.product(*over.values())]
     rows: dict[tuple[str, ...], dict[int, float]] = {}
     for row in values.to_dicts():

@@ -11,6 +11,8 @@ from typing import Any, Protocol, TypeVar
 from haltere import claims
 from haltere.claims import Evidence, Verdict
 from haltere.claims.answering import from_verdicts
+from haltere.claims.code import Code
+from haltere.claims.loading import load
 from haltere.metrics.levels import known_levels
 from haltere.metrics.tables import Tables
 from haltere.results import Results
@@ -70,37 +72,37 @@ class Findings:
         return [(name, count) for name, count in counts if count or name != claims.Outcome.BROKEN]
 
     def broken(self) -> list[str]:
-        """Failures in the code of the study's `claims.py`, a line each."""
+        """Failures in the code of the study's claims, a line each."""
         reasons = [one.verdict.reason for one in self.judged if one.verdict.outcome is claims.Outcome.BROKEN]
         return [*([self.broken_answer] if self.broken_answer else []), *reasons]
 
 
 def find(results: Results, study_dir: Path) -> Findings:
-    """Judge the claims of the study's `claims.py`.
+    """Judge the claims of the study in a folder by its results.
 
     Raises:
         haltere.errors.InputError: if the claims cannot be read.
     """
-    found = judged(study_dir / "claims.py", tables_of(results, study_dir))
+    found = judged(study_dir, tables_of(results, study_dir))
     if found.answer or found.broken_answer:
         return found
     return replace(found, answer=from_verdicts([(one.claim, one.verdict) for one in found.judged]))
 
 
-def judged(path: Path, found: Any) -> Findings:
-    """Judge the claims of a file by what was found, such as tables or two periods; answer as the file does, if it does.
+def judged(study_dir: Path, found: Any) -> Findings:
+    """Judge the claims of a study by what was found, such as tables or two periods; answer as it does, if it does.
 
     Raises:
         haltere.errors.InputError: if the claims cannot be read.
     """
-    contents = claims.load(path)
+    contents, code = load(study_dir), Code.of(study_dir)
     sentences, broken = list[str](), None
     if contents.answer is not None:
         try:
-            sentences = claims.answered(contents.answer, found, path)
+            sentences = claims.answered(contents.answer, found, code)
         except claims.BrokenCodeError as failure:
             broken = f"{failure}."
-    return Findings(sentences, [Judged(one, claims.judge(one, found, path)) for one in contents.claims], broken)
+    return Findings(sentences, [Judged(one, claims.judge(one, found, code)) for one in contents.claims], broken)
 
 
 def tables_of(results: Results, study_dir: Path | None = None) -> Tables:

@@ -1,7 +1,7 @@
 """A study of measured paths: two periods, what is measured of them, and its run.
 
 Its `study.toml` has `[study]` as every study, `[periods]` in the place of experiments, and `[measure]`. Its
-replications are partial views. Its `claims.py` judges `haltere.paths.periods.Evolution`, its `figures.toml` is that of
+replications are partial views. Its claims judge `haltere.paths.periods.Evolution`, its `figures.toml` is that of
 `haltere.evolution.figures`.
 """
 

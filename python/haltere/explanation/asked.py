@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere import core
-from haltere.claims import load as load_claims
+from haltere.claims.loading import load as load_claims
 from haltere.errors import ArgumentError, InputError, nearest
 from haltere.explanation.answer import Explanation
 from haltere.explanation.runs import How
@@ -77,7 +77,7 @@ def explain_all(study: Study, folder: Path, how: How) -> list[Kept]:
 
 def _check_claims(study: Study) -> None:
     """Refuse names of claims that the study does not have."""
-    known = [one.name for one in load_claims((study.directory or Path()) / "claims.py").claims]
+    known = [one.name for one in load_claims(study.directory or Path()).claims]
     for number, why in enumerate(study.file.why):
         for place, name in enumerate(why.claims):
             if name not in known:
@@ -87,7 +87,7 @@ def _check_claims(study: Study) -> None:
                     place=study.document.place(path),
                     field=path,
                     given=name,
-                    right=nearest(name, known) or ", ".join(known) or "a function of claims.py",
+                    right=nearest(name, known) or ", ".join(known) or "a function of the study's claims",
                 )
 
 

@@ -7,7 +7,6 @@ canary. It holds no result tables: some tens of kilobytes stay in the repository
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import tomllib
@@ -21,7 +20,8 @@ from pydantic import BaseModel, ConfigDict
 
 from haltere import claims
 from haltere.claims import findings
-from haltere.documents import shown
+from haltere.claims.code import Code
+from haltere.claims.loading import load
 from haltere.errors import InputError, Place, as_written
 from haltere.evolution.results import KIND
 from haltere.evolution.results import read as read_periods
@@ -138,7 +138,7 @@ def keep(results: Results, folder: Path) -> Kept:
     manifest = results.manifest
     of_paths = KIND in manifest
     what = read_periods(results.path).evolution if of_paths else findings.tables_of(results, folder)
-    found = findings.judged(folder / "claims.py", what)
+    found = findings.judged(folder, what)
     broken = found.broken()
     if broken:
         raise InputError(broken[0], right="claims that can be judged: see the report")
@@ -222,23 +222,23 @@ def _words(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def _values(found: Any, folder: Path) -> dict[str, Value]:
-    path = folder / "claims.py"
+    code = Code.of(folder)
     values: dict[str, Value] = {}
-    for one in claims.load(path).values:
+    for one in load(folder).values:
         try:
             given = one.of(found)
         except claims.MissingDataError as missing:
-            raise InputError(str(missing), place=Place(shown(path)), field=one.name) from None
+            raise InputError(str(missing), place=code.place_of(one.of), field=one.name) from None
         except Exception as error:
-            raise InputError(claims.broken(path, error, one.of), field=one.name) from None
+            raise InputError(claims.broken(code, error, one.of), field=one.name) from None
         several = given if isinstance(given, Mapping) else {"": given}
         for key, each in several.items():
             name = ".".join(filter(None, (one.name, str(key))))
-            values[name] = _value(each, path, name)
+            values[name] = _value(each, code.place_of(one.of), name)
     return values
 
 
-def _value(given: object, path: Path, name: str) -> Value:
+def _value(given: object, place: Place, name: str) -> Value:
     if isinstance(given, claims.Evidence):
         return _number(given)
     if isinstance(given, Interval):
@@ -251,7 +251,7 @@ def _value(given: object, path: Path, name: str) -> Value:
         return Number(what=name, text=_cell(given))
     raise InputError(
         f"returns {type(given).__name__}",
-        place=Place(shown(path)),
+        place=place,
         field=name,
         given=as_written(given),
         right="a text, a number, an Interval, an Evidence, a data frame, or a dict of them",
@@ -270,9 +270,9 @@ def definition(study_text: str, folder: Path) -> str:
     data["study"] = {name: given for name, given in data.get("study", {}).items() if name in ("seed", "fidelity")}
     data.pop("why", None)
     parts = [json.dumps(data, sort_keys=True)]
-    code = folder / "claims.py"
-    if code.exists():
-        parts.append(ast.dump(ast.parse(code.read_bytes())))
+    code = Code.of(folder)
+    if code.modules:
+        parts.append(code.meaning())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

@@ -233,7 +233,7 @@ def _value(kept: Kept, name: str) -> str:
     if found is None and name in campaign.ASKED:
         return _NOT_YET
     if found is None:
-        right = nearest(name, kept.values) or ", ".join(kept.values) or "a function marked @value in claims.py"
+        right = nearest(name, kept.values) or ", ".join(kept.values) or "a function marked @value in the study's claims"
         raise _MarkError(f"there is no value {name}", right)
     return found.text if isinstance(found, Number) else _table(found)
 

@@ -26,8 +26,8 @@ def build(results_dir: Path, study_dir: Path | None, out: Path | None = None) ->
 
     Figures of a former report that this one does not have are removed.
 
-    The figures are those that `figures.toml` in the study's folder lists, the claims those of its `claims.py`; a study
-    may have neither. The page loads nothing from a network or from other files.
+    The figures are those that `figures.toml` in the study's folder lists, the claims those of its `claims.py` or
+    `claims/`; a study may have neither. The page loads nothing from a network or from other files.
 
     Args:
         results_dir: the results. Of a campaign that has not finished, the runs so far are reported, in its `so-far`.

@@ -38,7 +38,7 @@ def findings(found: Evolution, study: Path | None) -> Findings:
     """
     if study is None:
         return Findings(_answer(found), [])
-    said = judged(study / "claims.py", found)
+    said = judged(study, found)
     return said if said.answer or said.broken_answer else replace(said, answer=_answer(found))
 
 
@@ -51,7 +51,7 @@ def build(
 
     Args:
         folder: what `haltere run` or `haltere paths compare` wrote.
-        study: the folder of a study, whose `claims.py` and `figures.toml` are taken; without one there are no claims
+        study: the folder of a study, whose claims and `figures.toml` are taken; without one there are no claims
             and all figures.
         out: another folder for the report.
         alone: whether the page links to no file beside it.

@@ -149,7 +149,7 @@ def _help(path: Path) -> str | None:
         "marks": "a list of whole numbers from 0 to 255, such as [0, 8]",
         "when": "a table [when] with switches, queues, losses, sizes, interfaces or marks",
         "why": "a list of tables [[why]] with claims, experiment, and from and to or switches",
-        "claims": 'the names of functions of claims.py, such as ["long_transfers"]',
+        "claims": 'the names of the study\'s claims, such as ["long_transfers"]',
         "experiment": 'the name of an experiment, such as "base"',
         "from": 'levels by their factors, such as { transport = "tcp" }',
         "to": 'levels by their factors, such as { transport = "quic" }',

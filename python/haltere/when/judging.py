@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from haltere import claims
 from haltere.claims import Evidence, Outcome, Verdict
+from haltere.claims.code import Code
 from haltere.metrics.levels import Known
 from haltere.metrics.tables import Tables
 from haltere.results import tables
@@ -31,9 +31,9 @@ _STEPS = np.geomspace(1e-3, 10, 41)
 
 @dataclass(frozen=True)
 class Judge:
-    """The data by which claims are judged: their file, the factors of each experiment, and the names of the study."""
+    """The data by which claims are judged: their code, the factors of each experiment, and the names of the study."""
 
-    path: Path
+    code: Code
     factors: Mapping[str, Sequence[str]]
     levels: Mapping[str, Mapping[str, Sequence[str]]]
     known: Known
@@ -46,7 +46,7 @@ class Judge:
 
     def verdict(self, claim: Judged, found: Tables) -> Verdict:
         """Judge a claim; one whose code fails on these runs is broken."""
-        return claims.judge(claim, found, self.path)
+        return claims.judge(claim, found, self.code)
 
 
 def needed(judge: Judge, claim: Judged, found: Tables, keys: Iterable[tuple[Key, Mapping[str, str]]]) -> set[Key]:

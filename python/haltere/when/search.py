@@ -20,8 +20,10 @@ from pathlib import Path
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.claims import Outcome, Verdict, load
+from haltere.claims import Outcome, Verdict
+from haltere.claims.code import Code
 from haltere.claims.findings import tables_of
+from haltere.claims.loading import load
 from haltere.errors import ArgumentError, InputError
 from haltere.results import Results
 from haltere.results import load as load_results
@@ -105,12 +107,12 @@ class _Searching:
         self.study, self.folder, self.plan = study, folder, plan
         self.ends = time.monotonic() + 60 * plan.minutes
         where = study.directory or Path()
-        every = load(where / "claims.py").claims
+        every = load(where).claims
         chosen = _chosen(every, plan.claims, study)
         found = tables_of(results, study.directory)
         manifest = results.manifest["experiments"]
         self.judge = Judge(
-            where / "claims.py",
+            Code.of(where),
             {name: list(study.factors(name)) for name in manifest},
             {name: one["factors"] for name, one in manifest.items()},
             found.known,
@@ -142,8 +144,7 @@ class _Searching:
 
     def _key(self, where: Path) -> str:
         parts = [core.VERSION, core.fingerprint(), self.study.name, self.study.document.text]
-        claims = where / "claims.py"
-        parts += [claims.read_text(encoding="utf-8") if claims.exists() else "", *(one.name for one in self.changes)]
+        parts += [Code.of(where).text(), *(one.name for one in self.changes)]
         parts += [f"{REPLICATIONS} {self.grounds['fresh'].replications} {CANDIDATES} {MOVERS} {MOVED} {ENOUGH}"]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
@@ -336,7 +337,7 @@ def _chosen(every: Sequence[Judged], numbers: Sequence[int], study: Study) -> li
         raise InputError(
             "the study has no claims",
             given=study.name,
-            right="a study with a claims.py (see docs/reference/figures-and-claims.md)",
+            right="a study with a claims.py or a folder claims (see docs/reference/figures-and-claims.md)",
         )
     for number in numbers:
         if not 1 <= number <= len(every):
