@@ -128,6 +128,13 @@ def change(first: OverDraws, second: OverDraws) -> Interval:
     return _clipped(_change(first, second), (second_low - high, second_high - low))
 
 
+def change_within(before: OverDraws, after: OverDraws) -> Interval:
+    """Return how a value changes within each draw, with Student's interval over the draws; both have the same draws."""
+    (low, high), (after_low, after_high) = before.bounds, after.bounds
+    values = tuple(b - a for a, b in zip(before.values, after.values, strict=True))
+    return estimate(OverDraws(values, before.drawing, (after_low - high, after_high - low)))
+
+
 def _change(first: OverDraws, second: OverDraws) -> Interval:
     if first.drawing == second.drawing == "sample":
         return difference(first.values, second.values)
