@@ -22,8 +22,8 @@ def _changes(found: Evolution, name: str, low: float, high: float) -> list[Evide
     parts = []
     for period in found.periods:
         one = effect(period, name)
-        shown = text(one.change, 1 if one.measure.unit else 2, one.measure.unit, one.measure.scale, signed=True)
-        parts.append(within(f"{one.measure.label}, {period.name}, change", one.change, low, high, shown))
+        what = f"{one.measure.label}, {period.name}, change"
+        parts.append(within(what, one.change, low, high, one.texts()["change"]))
     return parts
 
 
@@ -52,9 +52,11 @@ def connected(found: Evolution) -> Verdict:
     return all_of(*parts)
 
 
-@claim("Policy lengthens the K shortest paths, but by less than one hop on average.", source=_OWN, whose=OURS)
+@claim("Policy lengthens the K shortest paths by less than one hop on average.", source=_OWN, whose=OURS)
 def longer(found: Evolution) -> Verdict:
-    """The mean length, of the k-th paths of the same pairs, must rise by less than one hop, in both periods."""
+    """The mean length, of the k-th paths of the same pairs, must rise by less than one hop, in both periods; it
+    cannot fall.
+    """
     return all_of(*_changes(found, "hops", 0, 1))
 
 
@@ -82,18 +84,15 @@ def effects(found: Evolution) -> pl.DataFrame:
     rows = []
     for measure in MEASURES:
         for period in found.periods:
-            one = effect(period, measure.name)
-            shown = {
-                name: text(each, 1 if measure.unit else 2, measure.unit, measure.scale, signed=name == "change")
-                for name, each in (("any links", one.without), ("valley-free", one.under), ("change", one.change))
-            }
-            rows.append({"measure": measure.label, "period": period.name, **shown})
+            shown = effect(period, measure.name).texts()
+            names = {"any links": shown["without"], "valley-free": shown["under"], "change": shown["change"]}
+            rows.append({"measure": measure.label, "period": period.name, **names})
     return pl.DataFrame(rows)
 
 
 @value
 def links(found: Evolution) -> pl.DataFrame:
-    """How many links of the graphs are within an AS, of customer and provider, of peers, and unknown: means over draws."""
+    """Mean numbers of links over the graphs of a period: within an AS, of customer and provider, of peers, unknown."""
     names = {
         "inside": "within an AS",
         "transit": "of customer and provider",
@@ -103,6 +102,6 @@ def links(found: Evolution) -> pl.DataFrame:
     rows = []
     for period in found.periods:
         if period.views is not None:
-            means = {shown: f"{period.views[name].mean():.0f}" for name, shown in names.items()}
+            means = {shown: f"{period.views[name].mean():.1f}" for name, shown in names.items()}
             rows.append({"period": period.name, **means})
     return pl.DataFrame(rows)

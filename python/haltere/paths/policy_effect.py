@@ -5,19 +5,20 @@ The k-th shortest valley-free path of a pair is compared with its k-th shortest 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
 
 from haltere.claims.comparison import MissingDataError
+from haltere.paths.judging import text
 from haltere.paths.periods import Period
 from haltere.paths.routes import ANY, SHARE, Bounds, OverDraws, change_within, estimate
 from haltere.stats import Interval
 
 _PATH = ("draw", "source", "destination", "k")
 _PAIR = _PATH[:3]
-_COUNTED = "paths"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Measure:
         column: which column of routes is summarised; none counts pairs.
         summary: of the column, over paths.
         bounds: between which values the number lies.
+        changes: between which values its change lies. A policy adds no pair and makes no k-th path shorter.
     """
 
     name: str
@@ -41,13 +43,23 @@ class Measure:
     column: str | None
     summary: Callable[[pl.Expr], pl.Expr]
     bounds: Bounds = ANY
+    changes: Bounds = ANY
 
 
 MEASURES = (
-    Measure("paths", "Pairs with a path", "%", 100, None, pl.Expr.mean, SHARE),
-    Measure("hops", "Mean length", "hops", 1, "hops", pl.Expr.mean),
+    Measure("paths", "Pairs with a path", "%", 100, None, pl.Expr.mean, SHARE, (-1.0, 0.0)),
+    Measure("hops", "Mean length", "hops", 1, "hops", pl.Expr.mean, ANY, (0.0, math.inf)),
     Measure("delay", "Median delay", "ms", 1e-3, "delay_us", pl.Expr.median),
-    Measure("difference", "Mean difference to the pair's first path", "%", 100, "difference", pl.Expr.mean, SHARE),
+    Measure(
+        "difference",
+        "Mean difference to the first path",
+        "%",
+        100,
+        "difference",
+        pl.Expr.mean,
+        SHARE,
+        (-1.0, 1.0),
+    ),
     Measure("dispersion", "Median geographic dispersion", "", 1, "dispersion", pl.Expr.median),
 )
 
@@ -61,6 +73,17 @@ class Effect:
     under: Interval
     change: Interval
 
+    def texts(self) -> dict[str, str]:
+        """Return the three as evidence reads, by the names of these attributes."""
+        measure = self.measure
+        places = 1 if measure.unit else 2
+        shown = {
+            name: text(found, places, measure.unit, measure.scale)
+            for name, found in (("without", self.without), ("under", self.under))
+        }
+        unit = "points" if measure.unit == "%" else measure.unit
+        return shown | {"change": text(self.change, places, unit, measure.scale, signed=True)}
+
 
 def effect(period: Period, name: str) -> Effect:
     """Return what the policy changes of a measure in a period.
@@ -71,7 +94,7 @@ def effect(period: Period, name: str) -> Effect:
     measure = next(one for one in MEASURES if one.name == name)
     table = _counts(period) if measure.column is None else _paired(period, measure.column)
     without, under = (_of_draws(period, table, measure, side) for side in ("without", "under"))
-    return Effect(measure, estimate(without), estimate(under), change_within(without, under))
+    return Effect(measure, estimate(without), estimate(under), change_within(without, under, measure.changes))
 
 
 def longer_share(period: Period, hops: int) -> OverDraws:

@@ -128,11 +128,13 @@ def change(first: OverDraws, second: OverDraws) -> Interval:
     return _clipped(_change(first, second), (second_low - high, second_high - low))
 
 
-def change_within(before: OverDraws, after: OverDraws) -> Interval:
-    """Return how a value changes within each draw, with Student's interval over the draws; both have the same draws."""
-    (low, high), (after_low, after_high) = before.bounds, after.bounds
+def change_within(before: OverDraws, after: OverDraws, bounds: Bounds = ANY) -> Interval:
+    """Return how a value changes within each draw, with Student's interval over the draws; both have the same draws.
+
+    The interval is clipped to the bounds of the change.
+    """
     values = tuple(b - a for a, b in zip(before.values, after.values, strict=True))
-    return estimate(OverDraws(values, before.drawing, (after_low - high, after_high - low)))
+    return estimate(OverDraws(values, before.drawing, bounds))
 
 
 def _change(first: OverDraws, second: OverDraws) -> Interval:

@@ -340,11 +340,7 @@ def policy_rows(found: Evolution) -> list[dict[str, str]]:
                 one = policy_effect.effect(period, measure.name)
             except MissingDataError:
                 continue
-            shown = {
-                key: text(value, 2 if measure.unit == "" else 1, measure.unit, measure.scale, signed=key == "change")
-                for key, value in (("without", one.without), ("under", one.under), ("change", one.change))
-            }
-            rows.append({"label": f"{measure.label}, {period.name}", **shown})
+            rows.append({"label": f"{measure.label}, {period.name}", **one.texts()})
     return rows
 
 

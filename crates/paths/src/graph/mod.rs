@@ -50,7 +50,9 @@ impl std::fmt::Display for GraphError {
             GraphError::Twice(link) => {
                 write!(f, "link {link} joins the nodes of an earlier one: give each pair one link")
             }
-            GraphError::TooLarge => f.write_str("more links, or nodes under a policy, than a graph here can have: at most 2 147 483 647"),
+            GraphError::TooLarge => {
+                f.write_str("more links, or nodes under a policy, than a graph here can have: at most 2 147 483 647")
+            }
         }
     }
 }

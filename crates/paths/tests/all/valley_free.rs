@@ -18,9 +18,8 @@ fn relations() -> impl Strategy<Value = Relation> {
 fn graphs() -> impl Strategy<Value = (u32, Links)> {
     (2u32..9).prop_flat_map(|nodes| {
         let costs = prop_oneof![Just(1u32..2), Just(1u32..4), Just(1u32..1000)];
-        let links = costs.prop_flat_map(move |costs| {
-            prop::collection::vec((0..nodes, 0..nodes, costs, relations()), 0..26)
-        });
+        let links =
+            costs.prop_flat_map(move |costs| prop::collection::vec((0..nodes, 0..nodes, costs, relations()), 0..26));
         (Just(nodes), links)
     })
 }

@@ -3,9 +3,7 @@
 
 use haltere_net::rng::Streams;
 use haltere_paths::graph::valley_free::Relation;
-use haltere_paths::graph::{
-    Cost, Finder, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, Target, routes,
-};
+use haltere_paths::graph::{Cost, Finder, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, Target, routes};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

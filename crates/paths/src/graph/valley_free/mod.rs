@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn paths_climb_cross_once_and_descend() {
         use Relation::{Down, Free, Peer, Refused, Up};
-        for good in [&[][..], &[Up, Up], &[Up, Peer, Down], &[Peer], &[Free, Up, Free, Peer, Free, Down, Free], &[Down]] {
+        for good in [&[][..], &[Up, Up], &[Up, Peer, Down], &[Peer], &[Free, Up, Free, Peer, Free, Down, Free], &[Down]]
+        {
             assert!(allowed(good), "{good:?}");
             let back: Vec<Relation> = good.iter().rev().map(|one| one.reversed()).collect();
             assert!(allowed(&back), "{back:?}");

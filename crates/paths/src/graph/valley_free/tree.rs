@@ -1,7 +1,7 @@
 //! All shortest valley-free paths to one node.
 
-use super::super::heap::MinHeap;
 use super::super::Graph;
+use super::super::heap::MinHeap;
 use super::{Phase, Policy, Relation, node_of, state};
 
 /// The distance of states from which no path leads to the root.
@@ -78,7 +78,8 @@ impl<'n> Tree<'n> {
                     }
                 }
                 let distance = &self.distance;
-                self.moves[begin..].sort_unstable_by_key(|one| (u64::from(one.cost) + distance[one.to as usize], one.to));
+                self.moves[begin..]
+                    .sort_unstable_by_key(|one| (u64::from(one.cost) + distance[one.to as usize], one.to));
                 self.first.push(self.moves.len());
             }
         }
