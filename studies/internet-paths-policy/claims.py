@@ -1,4 +1,4 @@
-"""What the routing policy of ASes changes of the K shortest paths of two periods.
+"""The effect of the routing policy of ASes on the K shortest paths of two periods.
 
 The rules were written before any two periods were measured under a policy.
 """

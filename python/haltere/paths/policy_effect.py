@@ -1,4 +1,4 @@
-"""What a routing policy changes of the K shortest paths of a period, against any paths of the same pairs.
+"""The effect of a routing policy on the K shortest paths of a period, against paths of any links of the same pairs.
 
 The k-th shortest valley-free path of a pair is compared with its k-th shortest path of any links, where both exist.
 """

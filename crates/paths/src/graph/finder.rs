@@ -5,9 +5,9 @@ use super::{Network, Search, Tree, valley_free};
 /// All shortest paths of a network to one node.
 #[derive(Clone, Debug)]
 pub enum Target<'n> {
-    /// Whatever links they follow.
+    /// Paths of any links.
     Any(Tree<'n>),
-    /// Those that are valley-free.
+    /// Valley-free paths.
     ValleyFree(valley_free::Tree<'n>),
 }
 
