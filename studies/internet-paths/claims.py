@@ -12,6 +12,7 @@ from haltere.paths.judging import duration, further, text, within
 from haltere.paths.periods import Evolution
 from haltere.paths.routes import (
     CORRELATIONS,
+    Bounded,
     Correlation,
     OverDraws,
     by_draw,
@@ -93,9 +94,9 @@ def diversity(found: Evolution) -> Verdict:
     fallen, and so must their mean difference; the last must differ more than the second in the later period.
     """
     over = [by_draw(period, share_over("difference", 0.5), "difference") for period in found.periods]
-    means = [by_draw(period, pl.col("difference").mean(), "difference") for period in found.periods]
+    means = [by_draw(period, Bounded(pl.col("difference").mean()), "difference") for period in found.periods]
     last = largest_k(found.second)
-    ends = [by_draw(found.second, pl.col("difference").quantile(0.8), "difference", k=k) for k in (2, last)]
+    ends = [by_draw(found.second, Bounded(pl.col("difference").quantile(0.8)), "difference", k=k) for k in (2, last)]
     fell, less, grew = change(*over), change(*means), change(*ends)
     return all_of(
         within("Change of the share over 50 %", fell, -1, 0, text(fell, 1, "points", 100, signed=True)),

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,7 +32,19 @@ from haltere.figures.parts import Axis, Dot, Figure, Line, Panel, Series
 from haltere.figures.world import Track, great_circle, land, window, world_map
 from haltere.paths.lake import Lake
 from haltere.paths.periods import Evolution, Period, compare
-from haltere.paths.routes import CORRELATIONS, by_draw, change, estimate, spearman_of
+from haltere.paths.routes import (
+    ANY,
+    COEFFICIENT,
+    CORRELATIONS,
+    SHARE,
+    OverDraws,
+    by_draw,
+    change,
+    estimate,
+    share_over,
+    share_under,
+    spearman_of,
+)
 from haltere.paths.tallies import Tallies
 from haltere.report.evolution import as_data, cautions, findings
 from haltere.results import load as load_results
@@ -123,6 +136,27 @@ def test_rank_correlation_of_each_draw_is_scipys() -> None:
             for _, one in sorted(table.group_by("draw"))
         ]
         assert spearman_of(period("x", table=table), correlation).values == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("drawing", ["sample", "half", "bootstrap"])
+def test_intervals_hold_no_impossible_value(drawing: Any) -> None:
+    shares = OverDraws((1.0, 0.98, 0.7), drawing, SHARE)
+    none = OverDraws((0.0, 0.02, 0.3), drawing, SHARE)
+    assert (estimate(shares).high, estimate(none).low) == (1.0, 0.0)
+    assert estimate(shares).low == estimate(replace(shares, bounds=ANY)).low
+    assert (estimate(replace(shares, bounds=ANY)).high or 0) > 1
+    assert estimate(OverDraws((0.99, 0.7, 0.4), drawing, COEFFICIENT)).high == 1.0
+    far = [OverDraws(values, drawing, COEFFICIENT) for values in ((-1.0, -0.99, -0.2), (1.0, 0.99, 0.2))]
+    assert (change(*far).high, change(*reversed(far)).low) == (2.0, -2.0)
+    assert (change(none, shares).high, change(shares, none).low) == (1.0, -1.0)
+
+
+def test_aggregates_of_shares_and_coefficients_know_their_bounds() -> None:
+    found = period("2006", table=routes())
+    assert by_draw(found, share_over("difference", 0.5), "difference").bounds == SHARE
+    assert by_draw(found, share_under("dispersion", 3), "dispersion").bounds == SHARE
+    assert spearman_of(found, CORRELATIONS[0]).bounds == COEFFICIENT
+    assert by_draw(found, pl.col("hops").mean()).bounds == ANY
 
 
 def test_welchs_interval_is_scipys() -> None:

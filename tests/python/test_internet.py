@@ -16,8 +16,9 @@ import maxminddb
 import pytest
 
 from haltere import paths
+from haltere.paths.policy import read_as_relationships
 from haltere.rig import machines
-from internet import said
+from internet import said, systems
 from internet.cities import CITIES, great_circle_km, places, propagation_us, write_database, write_systems
 from internet.machine import measure
 from internet.make import FIXTURE, runs
@@ -85,6 +86,18 @@ def test_the_fixtures_database_knows_where_every_address_is(tmp_path: Path) -> N
             assert database.get("203.0.113.1") is None
     write_systems(told["places"], tmp_path / "again.pfx2as")
     assert (tmp_path / "again.pfx2as").read_text() == (FIXTURE / "cities.pfx2as").read_text()
+
+
+def test_the_fixtures_ases_are_those_of_the_plan(tmp_path: Path) -> None:
+    systems.write(plans().values(), tmp_path)
+    for name in ("carriers.pfx2as", "carriers.as-rel"):
+        assert (tmp_path / name).read_text() == (FIXTURE / name).read_text()
+    related = read_as_relationships(FIXTURE / "carriers.as-rel")
+    for net in plans().values():
+        of = {node.name: systems.owner(node.name, node.city) for node in net.nodes}
+        assert {of["sjc-a"], of["sjc-b"]} == set(systems.CARRIERS.values()) and of["sjc-access"] == of["sjc-1"]
+        for cable in net.cables:
+            assert related.between(*((of[name],) for name in cable.ends)) is not None, cable
 
 
 def test_no_address_of_the_fixture_is_anybodys() -> None:

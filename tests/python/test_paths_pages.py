@@ -55,6 +55,19 @@ def test_the_walk_with_caidas_data(tmp_path: Path, haltere: Haltere) -> None:
         assert "AS64" in (tmp_path / "ases" / f"{table}.csv").read_text(), table
 
 
+def test_the_walk_under_a_policy(tmp_path: Path, haltere: Haltere) -> None:
+    for year, period in (("2008", "2006"), ("2011", "2011")):
+        paths.ingest([str(FIXTURE / period)], tmp_path / "lake" / year)
+    files = {
+        "routeviews-rv2-20110301-1200.pfx2as.gz": FIXTURE / "carriers.pfx2as",
+        "20110301.as-rel.txt.bz2": FIXTURE / "carriers.as-rel",
+    }
+    assert walked("Routing policy", files, tmp_path, haltere) == ["routes", "compare"]
+    assert "Policy lengthens" in (tmp_path / "policy" / "verdicts.md").read_text()
+    assert json.loads((tmp_path / "policy" / "comparison.json").read_text())["routing"]["paths"] == "valley-free"
+    assert " | " in (tmp_path / "valley-free.csv").read_text()
+
+
 def test_the_walk_with_ripe_atlas(tmp_path: Path, haltere: Haltere) -> None:
     for year in ("2023", "2024"):  # of one seed, so that the destinations are the same, as those of a measurement are
         start = f"{year}-03-01"

@@ -51,6 +51,10 @@ CITIES = {
 }
 
 
+SYSTEMS = dict(zip(CITIES, [*range(64496, 64512), *range(65536, 65552)], strict=False))
+"""The AS of each city, of numbers for documentation (RFC 5398)."""
+
+
 def great_circle_km(a: City, b: City) -> float:
     """Return the distance between two cities on a sphere (haversine)."""
     p, q = math.radians(a.latitude), math.radians(b.latitude)
@@ -79,9 +83,8 @@ def places(net: Internet) -> dict[str, str]:
 
 
 def write_systems(found: dict[str, str], file: Path) -> None:
-    """Write places as CAIDA's prefix-to-AS data: an AS a city, of numbers for documentation (RFC 5398)."""
-    numbers = dict(zip(CITIES, [*range(64496, 64512), *range(65536, 65552)], strict=False))
-    rows = (f"{network.replace('/', chr(9))}\t{numbers[code]}\n" for network, code in sorted(found.items()))
+    """Write places as CAIDA's prefix-to-AS data: an AS a city."""
+    rows = (f"{network.replace('/', chr(9))}\t{SYSTEMS[code]}\n" for network, code in sorted(found.items()))
     file.write_text("".join(rows))
 
 

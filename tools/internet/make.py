@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from internet import others, said
+from internet import others, said, systems
 from internet.cities import CITIES, places, write_database, write_systems
 from internet.machine import measure
 from internet.periods import PERIODS, Period, plans
@@ -102,6 +102,7 @@ def main(folder: Path = FIXTURE) -> None:
         located |= places(nets[name])
     write_database(located, folder / "cities.mmdb")
     write_systems(located, folder / "cities.pfx2as")
+    systems.write(nets.values(), folder)
     _write(folder / "counts.json", counted)
     _write(folder / "cities.json", {"cities": [asdict(city) for city in CITIES.values()], "places": located})
 

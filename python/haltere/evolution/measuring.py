@@ -22,6 +22,7 @@ from haltere.paths.judging import delay_text
 from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level
 from haltere.paths.periods import Drawing, Evolution, Period
+from haltere.paths.policy import FREE, Policy, Rules
 from haltere.paths.tallies import folded, tally
 from haltere.paths.turnover import lengths, turnover
 
@@ -45,6 +46,7 @@ class Options:
         resample: what a draw is where a lake has no more than `traces` clean traces: `none` takes all, in each draw the
             same; `half` a random half of them; `bootstrap` as many, with replacement.
         level: what a node of a partial view is, and the files that say so; places are known of addresses and routers.
+        policy: the routing policy that shortest paths obey; None if any path will do.
         seed: of all draws.
         mmdb: a database of locations in MaxMind's format.
         regions: a table of monitors and their regions (CSV with the columns `monitor` and `region`).
@@ -60,12 +62,31 @@ class Options:
     draws: int = 5
     resample: Resample = "none"
     level: Level = field(default_factory=Level)
+    policy: Policy | None = None
     seed: int = 1
     mmdb: Path | None = None
     regions: Path | None = None
     keep: tuple[str, ...] = ()
     tracks: int = 120
     threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The data of files: labels of addresses at the level, their places, and the policy of the links between them."""
+
+    labels: Labels
+    locator: Locator | None
+    rules: Rules | None
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The graphs of a period: routes, measures of the views, and under a policy the routes without it; else None."""
+
+    routes: pl.DataFrame | None
+    views: pl.DataFrame | None
+    unconstrained: pl.DataFrame | None
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,11 @@ def measure(
         InputError: if the database or the table of regions cannot be read, or no clean trace of a lake is selected.
     """
     locator = Locator(options.mmdb) if options.mmdb else None
-    labels = options.level.labels()
+    known_of = Known(
+        options.level.labels(), locator, None if options.policy is None else options.policy.rules(options.level)
+    )
+    labels = known_of.labels
+    routing = None if options.policy is None else options.policy.says()
     periods, maps = [], []
     rows: list[pl.DataFrame | None] = []
     every = [_places(lake, locator) for lake in (first, second)]
@@ -115,9 +140,22 @@ def measure(
             samples = _samples(kept, options, engine)
         drawing, drawn = _draws(samples, counted.classes()["clean"], options)
         rows.append(samples[0].head(options.traces) if samples else None)
-        routes, views = _graphs(kept.name, drawn, options, (labels, locator), on_progress)
+        graphs = _graphs(kept.name, drawn, options, known_of, on_progress)
         of_groups = {groups.get(name, name): region for name, region in regions.items()}
-        periods.append(Period(kept.name, counted, kept.days(), of_groups, routes, views, drawing, options.level.name))
+        periods.append(
+            Period(
+                kept.name,
+                counted,
+                kept.days(),
+                of_groups,
+                graphs.routes,
+                graphs.views,
+                drawing,
+                options.level.name,
+                routing,
+                graphs.unconstrained,
+            )
+        )
         if locator is not None:
             maps.append(_drawn(kept, samples[0].head(8 * options.tracks), places, locator, colour, options.tracks))
     came, levels = None, None
@@ -237,33 +275,45 @@ def _kept(lake: Lake, regions: Mapping[str, str], options: Options) -> Lake:
 
 
 def _graphs(
-    name: str,
-    samples: Iterable[pl.DataFrame],
-    options: Options,
-    known: tuple[Labels, Locator | None],
-    on_progress: Progress,
-) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """The routes of the partial views of some samples, and what the views are like; None if there are none."""
-    views, routes = [], []
-    labels, locator = known
+    name: str, samples: Iterable[pl.DataFrame], options: Options, known: Known, on_progress: Progress
+) -> Graphs:
+    """The partial views of some samples, and their routes.
+
+    Under a policy the routes are found twice: as it wants them, and with all links free. The search is one, so that
+    both make the same choice among paths that are equally short.
+    """
+    views, routes, unconstrained = [], [], []
     for draw, rows in enumerate(samples):
-        view = labels.view(rows)
+        view = known.labels.view(rows)
         if view.nodes.filter(pl.col("component") == 0).height < 2:
             continue
-        found = graph.routes(
+        find = partial(
+            graph.routes,
             view,
             sources=options.sources,
             destinations=options.destinations,
             k=options.k,
             seed=options.seed + draw,
             draw=draw,
-            locate=locator if view.has_places else None,
+            locate=known.locator if view.has_places else None,
             threads=options.threads,
-            on_progress=partial(on_progress, f"{name}: paths of draw {draw + 1} of {options.draws}"),
         )
-        routes.append(found)
-        views.append(_about(view, draw))
-    return (pl.concat(routes), pl.DataFrame(views)) if routes else (None, None)
+        stage = f"{name}: paths of draw {draw + 1} of {options.draws}"
+        links = None if known.rules is None else known.rules.links(view)
+        if links is not None:
+            free = np.full(view.links.height, FREE, np.uint8)
+            unconstrained.append(find(relations=free, on_progress=partial(on_progress, f"{stage}, any")))
+        relations = None if links is None else links.relations
+        routes.append(find(relations=relations, on_progress=partial(on_progress, stage)))
+        counts = {name: getattr(links, name) for name in LINKS} if links is not None else {}
+        views.append(_about(view, draw) | counts)
+    if not views:
+        return Graphs(None, None, None)
+    return Graphs(pl.concat(routes), pl.DataFrame(views), pl.concat(unconstrained) if unconstrained else None)
+
+
+LINKS = ("inside", "transit", "peering", "unknown")
+"""The columns of views under a policy: numbers of links, by `haltere.paths.policy.Links`."""
 
 
 def _about(view: graph.PartialView, draw: int) -> dict[str, int]:

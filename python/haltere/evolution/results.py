@@ -1,7 +1,8 @@
 """Two measured periods as a results folder: tables, the manifest, and back again.
 
 `traces.parquet` has the counts of both periods, `paths.parquet` a row a K-shortest path, `runs.parquet` a row a partial
-view, `nodes.csv` and `links.csv` what came and went; `manifest.json` has the rest.
+view, `nodes.csv` and `links.csv` what came and went; `manifest.json` has the rest. If paths obey a policy,
+`unconstrained.parquet` has those of the same pairs without it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from haltere.paths.tallies import Tallies
 from haltere.paths.turnover import KINDS, Turnover
 from haltere.results import read_manifest, write_manifest
 
+_TABLES = {"paths": "routes", "runs": "views", "unconstrained": "unconstrained"}
+"""The files of tables, and the attribute of `Period` that each holds."""
 KIND = "periods"
 """The key of the manifest that results of two periods have, and others have not."""
 
@@ -42,7 +45,7 @@ def write(folder: Path, measured: Measured, about: Mapping[str, Any]) -> None:
         for number, period in enumerate(periods)
     ]
     _write(folder / "traces.parquet", tallies)
-    for name, each in (("paths", "routes"), ("runs", "views")):
+    for name, each in _TABLES.items():
         rows = [getattr(period, each) for period in found.periods]
         _write(
             folder / f"{name}.parquet", [t.with_columns(period=pl.lit(i)) for i, t in enumerate(rows) if t is not None]
@@ -79,6 +82,7 @@ def _period(period: Period, drawn: Drawn | None) -> dict[str, Any]:
         "regions": dict(period.regions),
         "drawing": period.drawing,
         "level": period.level,
+        "routing": None if period.routing is None else dict(period.routing),
         "copies": period.tallies.copies,
         "tracks": None if drawn is None else [[track.points, track.says] for track in drawn.tracks],
         "dots": None if drawn is None else [[place, says] for place, _, says in drawn.dots],
@@ -93,7 +97,7 @@ def read(folder: Path) -> Measured:
     """
     manifest = read_manifest(folder) or {}
     tallies = pl.read_parquet(folder / "traces.parquet")
-    tables = {name: _read(folder / f"{name}.parquet") for name in ("paths", "runs")}
+    tables = {name: _read(folder / f"{name}.parquet") for name in _TABLES}
     periods, levels, maps = [], [], []
     for number, one in enumerate(manifest[KIND]):
         rows = tallies.filter(pl.col("period") == number)
@@ -101,11 +105,11 @@ def read(folder: Path) -> Measured:
             Tallies(rows.filter(pl.col("at_level") == place).drop("period", "at_level"), one["copies"] * (not place))
             for place in (False, True)
         )
-        routes, views = (
+        routes, views, unconstrained = (
             None if table is None else table.filter(pl.col("period") == number).drop("period")
             for table in tables.values()
         )
-        given = one["regions"], routes, views, one["drawing"], one["level"]
+        given = one["regions"], routes, views, one["drawing"], one["level"], one.get("routing"), unconstrained
         periods.append(Period(one["name"], of_traces, one["days"], *given))
         levels.append(replace(periods[-1], tallies=of_level))
         if one["tracks"] is not None:

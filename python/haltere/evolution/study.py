@@ -28,6 +28,7 @@ from haltere.paths.engine import Dask
 from haltere.paths.ingest import ingest
 from haltere.paths.lake import Lake, Selection
 from haltere.paths.levels import Level, LevelName
+from haltere.paths.policy import Policy, Unknown
 from haltere.study.model import Header
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -52,6 +53,8 @@ class Measure(_Table):
     annotations: _Path | None = None
     aliases: _Path | None = None
     ixp: _Path | None = None
+    as_relationships: _Path | None = None
+    unknown_relationships: Unknown = "refuse"
     mmdb: _Path | None = None
     regions: _Path | None = None
     keep: tuple[str, ...] = ()
@@ -110,6 +113,17 @@ class PathsStudy:
         read = _validated(document, _File)
         folder, wanted = file.parent, read.measure
         files = (_in(folder, given) for given in (wanted.pfx2as, wanted.annotations, wanted.aliases, wanted.ixp))
+        if wanted.as_relationships is None and wanted.unknown_relationships != "refuse":
+            place = "measure.unknown_relationships"
+            right = "as_relationships, a file of AS relationships, too"
+            raise InputError(
+                "is for valley-free paths",
+                place=document.place(place),
+                field=place,
+                given=wanted.unknown_relationships,
+                right=right,
+            )
+        relationships = _in(folder, wanted.as_relationships)
         options = Options(
             traces=wanted.traces,
             sources=wanted.sources,
@@ -118,6 +132,7 @@ class PathsStudy:
             draws=read.study.replications,
             resample=wanted.resample,
             level=Level(wanted.level, *files),
+            policy=None if relationships is None else Policy(relationships, wanted.unknown_relationships),
             seed=read.study.seed,
             mmdb=_in(folder, wanted.mmdb),
             regions=_in(folder, wanted.regions),

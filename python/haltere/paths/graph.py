@@ -127,10 +127,15 @@ class PartialView:
         read = bytes.decode if self.labelled else text_of
         return pl.Series("name", [read(address) for address in self.nodes["address"]], dtype=pl.String)
 
-    def network(self, cost: Cost = "hops") -> Network:
-        """Return the graph itself, whose paths are short in `cost`."""
+    def network(self, cost: Cost = "hops", relations: npt.NDArray[np.uint8] | None = None) -> Network:
+        """Return the graph itself, whose paths are short in `cost`.
+
+        Args:
+            cost: hops or delay.
+            relations: of each link, as `haltere.paths.policy.Links` has them: paths are valley-free then.
+        """
         columns = (_array(self.links[name].fill_null(_UNKNOWN), dtype) for name, dtype in list(_LINKS.items())[:4])
-        network: Network = _core.PathNetwork(self.nodes.height, *columns, by_delay=cost == "delay")
+        network: Network = _core.PathNetwork(self.nodes.height, *columns, by_delay=cost == "delay", relations=relations)
         return network
 
 
@@ -244,6 +249,7 @@ def routes(
     draw: int = 0,
     among: Among = "nodes",
     cost: Cost = "hops",
+    relations: npt.NDArray[np.uint8] | None = None,
     locate: Locate | None = None,
     nodes: bool = False,
     threads: int | None = None,
@@ -263,6 +269,8 @@ def routes(
         draw: the number of the draw: another one gives other nodes.
         among: `monitors` takes as sources only nodes where traces begin.
         cost: what paths are short in. By `delay`, links without a delay are left out.
+        relations: of each link of the view, as `haltere.paths.policy.Rules.links` returns them: paths are valley-free
+            then, and a pair may have none. The pairs are those that are drawn without relations.
         locate: from addresses to latitudes and longitudes, such as a `haltere.paths.geography.Locator`; only for a view
             that `has_places`.
         nodes: whether the column `path` is returned too. The paths are then looked for twice.
@@ -280,12 +288,17 @@ def routes(
         paths, UFJF 2013, section 2.2.3.)
 
     Raises:
-        InputError: if a number is below 1, no node can be a source, or a node is none of the graph.
+        InputError: if a number is below 1, no node can be a source, a node is none of the graph, or there are not as
+            many relations as links.
     """
+    if relations is not None and len(relations) != view.links.height:
+        raise InputError(
+            "are not as many as links", field="relations", given=str(len(relations)), right=f"{view.links.height}"
+        )
     for name, value in {"sources": sources, "destinations": destinations, "k": k, "threads": threads or 1}.items():
         if isinstance(value, int) and value < 1:
             raise InputError("is below 1", field=name, given=as_written(value), right="a whole number from 1")
-    network = view.network(cost)
+    network = view.network(cost, relations)
     chosen, others = _draw(view, network, (sources, destinations), (seed, draw), among)
     coordinates = None
     if locate is not None:

@@ -54,27 +54,37 @@ class Level:
         if self.name == "prefix":
             return Labels(_prefix, exchanges)
         if self.name == "router":
-            aliases = read_aliases(self._needed(self.aliases, "aliases", "nodes"))
+            aliases = read_aliases(_needed(self.aliases, "aliases", "nodes", "the level router"))
             return Labels(lambda address: aliases.get(address) or text_of(address), exchanges, placed=True)
-        systems = self._systems()
+        systems = self.systems(f"the level {self.name}")
         if self.name == "as":
             return Labels(systems, exchanges)
-        known = read_exchanges(self._needed(self.exchanges, "exchanges", "ixp"))
+        known = read_exchanges(_needed(self.exchanges, "exchanges", "ixp", "the level ixp"))
         return Labels(lambda address: known(address) or systems(address), None)
 
-    def _systems(self) -> Label:
+    def systems(self, purpose: str) -> Label:
+        """Return the AS of each address, by annotations of routers or else by the longest prefix.
+
+        Args:
+            purpose: what needs it, for the error.
+
+        Raises:
+            InputError: if a file cannot be read.
+            ArgumentError: if neither annotations nor prefixes are given.
+        """
         if self.annotations is None:
-            return read_pfx2as(self._needed(self.pfx2as, "pfx2as", "pfx2as"))
+            return read_pfx2as(_needed(self.pfx2as, "pfx2as", "pfx2as", purpose))
         inferred = read_annotations(self.annotations, self.aliases)
         if self.pfx2as is None:
             return inferred
         prefixes = read_pfx2as(self.pfx2as)
         return lambda address: inferred(address) or prefixes(address)
 
-    def _needed(self, path: Path | None, field: str, form: str) -> Path:
-        if path is None:
-            raise ArgumentError(f"is needed for the level {self.name}", field=field, right=RIGHT[form])
-        return path
+
+def _needed(path: Path | None, field: str, form: str, purpose: str) -> Path:
+    if path is None:
+        raise ArgumentError(f"is needed for {purpose}", field=field, right=RIGHT[form])
+    return path
 
 
 @dataclass(frozen=True)

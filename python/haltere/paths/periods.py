@@ -44,6 +44,9 @@ class Period:
         views: a row a draw: nodes, links, components and the like.
         drawing: how the traces of a draw were chosen.
         level: what a node of its partial views is (`haltere.paths.levels`).
+        routing: what the design says of the policy that the routes obey (`haltere.paths.policy.Policy.says`); None if
+            any path will do.
+        unconstrained: the routes of the same pairs without that policy; None if there is none.
     """
 
     name: str
@@ -54,6 +57,8 @@ class Period:
     views: pl.DataFrame | None = None
     drawing: Drawing = "sample"
     level: str = "address"
+    routing: Mapping[str, str] | None = None
+    unconstrained: pl.DataFrame | None = None
 
     def strata(self) -> list[str]:
         """Return the stratum of each of the tallies' groups: its region, or else the monitor itself."""

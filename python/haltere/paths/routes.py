@@ -8,7 +8,7 @@ null for itself), `diversity` (the mean difference of the pair's paths), and, wh
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -58,12 +58,31 @@ def rows_of(period: Period, *needs: str, k: int | None = None) -> pl.DataFrame:
     return rows
 
 
+Bounds = tuple[float, float]
+"""The least and the greatest value that a quantity can have."""
+ANY: Bounds = (-math.inf, math.inf)
+SHARE: Bounds = (0.0, 1.0)
+COEFFICIENT: Bounds = (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """An aggregate of routes whose values lie between bounds, as shares and mean differences do."""
+
+    value: pl.Expr
+    bounds: Bounds = SHARE
+
+
 @dataclass(frozen=True)
 class OverDraws:
-    """A value of each draw, and how the draws were made."""
+    """A value of each draw, how the draws were made, and between which bounds such a value lies.
+
+    Intervals are clipped to the bounds: a share lies between 0 and 1, a coefficient between -1 and 1.
+    """
 
     values: tuple[float, ...]
     drawing: Drawing = "sample"
+    bounds: Bounds = ANY
 
     @property
     def variance(self) -> float:
@@ -82,22 +101,43 @@ class OverDraws:
         return each / n if self.drawing == "sample" else each
 
 
-def by_draw(period: Period, value: pl.Expr, *needs: str, k: int | None = None) -> OverDraws:
+def by_draw(period: Period, value: pl.Expr | Bounded, *needs: str, k: int | None = None) -> OverDraws:
     """Return an aggregate of the routes of each draw, in their order; of which routes, `rows_of` says."""
-    found = rows_of(period, *needs, k=k).group_by("draw").agg(value.alias("value")).sort("draw")["value"]
-    return OverDraws(tuple(float(one) for one in found.drop_nulls().drop_nans()), period.drawing)
+    asked = value if isinstance(value, Bounded) else Bounded(value, ANY)
+    found = rows_of(period, *needs, k=k).group_by("draw").agg(asked.value.alias("value")).sort("draw")["value"]
+    return OverDraws(tuple(float(one) for one in found.drop_nulls().drop_nans()), period.drawing, asked.bounds)
 
 
 def estimate(found: OverDraws) -> Interval:
-    """Return the mean over draws, with Student's interval; none if all draws are of the same traces."""
+    """Return the mean over draws, with Student's interval; none if all draws are of the same traces.
+
+    The interval is clipped to the bounds of the values.
+    """
     if found.drawing == "sample":
-        return mean(found.values)
+        return _clipped(mean(found.values), found.bounds)
     n = len(found.values)
-    return _students(sum(found.values) / n, found.variance, n - 1, n, found.drawing)
+    return _clipped(_students(sum(found.values) / n, found.variance, n - 1, n, found.drawing), found.bounds)
 
 
 def change(first: OverDraws, second: OverDraws) -> Interval:
-    """Return how the mean over draws changed, with Welch's interval; none if draws are of the same traces."""
+    """Return how the mean over draws changed, with Welch's interval; none if draws are of the same traces.
+
+    The interval is clipped to what values within the bounds of both can differ by.
+    """
+    (low, high), (second_low, second_high) = first.bounds, second.bounds
+    return _clipped(_change(first, second), (second_low - high, second_high - low))
+
+
+def change_within(before: OverDraws, after: OverDraws, bounds: Bounds = ANY) -> Interval:
+    """Return how a value changes within each draw, with Student's interval over the draws; both have the same draws.
+
+    The interval is clipped to the bounds of the change.
+    """
+    values = tuple(b - a for a, b in zip(before.values, after.values, strict=True))
+    return estimate(OverDraws(values, before.drawing, bounds))
+
+
+def _change(first: OverDraws, second: OverDraws) -> Interval:
     if first.drawing == second.drawing == "sample":
         return difference(first.values, second.values)
     sizes = [len(one.values) for one in (first, second)]
@@ -107,6 +147,12 @@ def change(first: OverDraws, second: OverDraws) -> Interval:
     degrees = sum(parts) ** 2 / weights if weights else float(min(sizes) - 1)
     drawing = first.drawing if second.drawing == "sample" else second.drawing
     return _students(value, sum(parts), degrees, min(sizes), "all" if first.drawing == "all" else drawing)
+
+
+def _clipped(found: Interval, bounds: Bounds) -> Interval:
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=max(found.low, bounds[0]), high=min(found.high, bounds[1]))
 
 
 def _students(value: float, variance: float, degrees: float, n: int, drawing: Drawing) -> Interval:
@@ -127,7 +173,7 @@ def spearman_of(period: Period, correlation: Correlation) -> OverDraws:
     known = [value for value in found if not math.isnan(value)]
     if not known:
         raise MissingDataError(f"the paths of {period.name} are all alike in {correlation.name}")
-    return OverDraws(tuple(known), period.drawing)
+    return OverDraws(tuple(known), period.drawing, COEFFICIENT)
 
 
 def largest_excess(first: Period, second: Period, column: str) -> OverDraws:
@@ -148,7 +194,8 @@ def largest_excess(first: Period, second: Period, column: str) -> OverDraws:
     excess = each[1] - each[0]
     others = (excess.sum(axis=0) - excess) / (len(draws) - 1)
     values = excess[np.arange(len(draws)), others.argmax(axis=1)]
-    return OverDraws(tuple(values.tolist()), first.drawing if second.drawing == "sample" else second.drawing)
+    drawing = first.drawing if second.drawing == "sample" else second.drawing
+    return OverDraws(tuple(values.tolist()), drawing, (-1.0, 1.0))
 
 
 def _sorted(period: Period, column: str) -> dict[int, Floats]:
@@ -177,14 +224,14 @@ def flatness(period: Period, hops: int) -> OverDraws:
     return OverDraws(found, period.drawing)
 
 
-def share_over(column: str, value: float) -> pl.Expr:
+def share_over(column: str, value: float) -> Bounded:
     """Return the share of rows whose value is larger."""
-    return (pl.col(column) > value).mean()
+    return Bounded((pl.col(column) > value).mean())
 
 
-def share_under(column: str, value: float) -> pl.Expr:
+def share_under(column: str, value: float) -> Bounded:
     """Return the share of rows whose value is smaller."""
-    return (pl.col(column) < value).mean()
+    return Bounded((pl.col(column) < value).mean())
 
 
 def largest_k(period: Period) -> int:

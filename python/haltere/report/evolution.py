@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from haltere.claims.comparison import MissingDataError
 from haltere.claims.findings import Findings, judged, markdown
 from haltere.evolution.figures import STATED, figures
 from haltere.evolution.measuring import Measured
@@ -21,7 +22,7 @@ from haltere.figures.pages import page
 from haltere.figures.parts import Figure
 from haltere.figures.world import world_map
 from haltere.metrics.text import decimals, fixed
-from haltere.paths import periods
+from haltere.paths import periods, policy_effect
 from haltere.paths.judging import delay_unit, duration, text
 from haltere.paths.periods import Effect, Evolution, Period
 from haltere.paths.turnover import KINDS
@@ -91,6 +92,7 @@ def build(
         longer=text(found.changes.longer, 2),
         slower=text(found.changes.slower, 2),
         views=_views(found),
+        policy=policy_rows(found),
         turnover=_turnover(found),
         main=main,
         plots=[one for one in shown if one is not main],
@@ -148,6 +150,7 @@ def cautions(found: Evolution) -> list[str]:
             f"Nodes of the graphs are of the level “{found.first.level}”, not addresses: what is said of "
             "graphs is said of other graphs than those of addresses."
         )
+    warnings += _routed(found)
     one, other = (_clean_share(period) for period in found.periods)
     if abs(one - other) > 0.1:
         warnings.append(
@@ -155,6 +158,30 @@ def cautions(found: Evolution) -> list[str]:
             f"{found.second.name}: what was left out may differ as well."
         )
     return warnings
+
+
+_CLOSED = {
+    "refuse": "no path follows them",
+    "peer": "they are taken for peering",
+    "free": "any path may follow them",
+}
+
+
+def _routed(found: Evolution) -> list[str]:
+    """Say which policy the paths of the graphs obey, and how many links have no known relationship."""
+    routing = found.first.routing
+    if routing is None:
+        return []
+    shares = []
+    for period in found.periods:
+        if period.views is not None:
+            unknown, links = (float(period.views[name].to_numpy().sum()) for name in ("unknown", "links"))
+            shares.append(f"{fixed(100 * unknown / links, 1)} % of {period.name}")
+    of = f" ({' and '.join(shares)})" if shares else ""
+    return [
+        f"Paths of the graphs are valley-free, by the AS relationships of {routing['as_relationships']}. Links of no "
+        f"known relationship{of}: {_CLOSED[routing['unknown']]}."
+    ]
 
 
 def _monitors(number: int) -> str:
@@ -285,6 +312,10 @@ _VIEW = {
     "components": "components",
     "largest": "nodes of the largest component",
     "raised": "links whose delay came out below 1 µs and was raised to it",
+    "inside": "links within an AS",
+    "transit": "links of customer and provider",
+    "peering": "links of peers",
+    "unknown": "links of no known relationship",
 }
 
 
@@ -296,7 +327,21 @@ def _views(found: Evolution) -> list[dict[str, str]]:
     return [
         {"label": label, "first": _spread(first[name]), "second": _spread(second[name])}
         for name, label in _VIEW.items()
+        if name in first.columns and name in second.columns
     ]
+
+
+def policy_rows(found: Evolution) -> list[dict[str, str]]:
+    """Say what the policy changes of the paths of each period; nothing if they obey none."""
+    rows = []
+    for measure in policy_effect.MEASURES:
+        for period in found.periods:
+            try:
+                one = policy_effect.effect(period, measure.name)
+            except MissingDataError:
+                continue
+            rows.append({"label": f"{measure.label}, {period.name}", **one.texts()})
+    return rows
 
 
 def _turnover(found: Evolution) -> list[dict[str, str]]:
@@ -378,6 +423,8 @@ def as_data(found: Evolution, said: Findings) -> dict[str, Any]:
             }
             for what in KINDS
         },
+        "routing": found.first.routing,
+        "policy": policy_rows(found),
         "superiority": {"hops": _interval(found.changes.longer), "delay": _interval(found.changes.slower)},
         "claims": [
             {

@@ -2,20 +2,23 @@
 //!
 //! A graph is undirected and made of the links that traces show. Its nodes are numbers from 0, the caller keeps the
 //! addresses. [`Tree`] holds all shortest paths to one node; with it, [`Search`] finds the K shortest loopless paths
-//! from any other ([`shortest`]).
+//! from any other ([`shortest`]), and [`valley_free`] those that obey the routing policy of ASes.
 //!
 //! The graph is made from traces ([`Observed`], [`view`]). [`Network`] is that graph with the hops and delays of its
 //! links, and [`routes`] measures the K shortest paths of many pairs.
 
 pub mod difference;
+mod finder;
 pub mod geography;
 mod heap;
 mod network;
 pub mod routes;
 mod shortest;
 mod tree;
+pub mod valley_free;
 pub mod view;
 
+pub use finder::{Finder, Target};
 pub use geography::Places;
 pub use network::{Cost, Link, Network};
 pub use routes::{Pairs, Progress, Row};
@@ -35,7 +38,7 @@ pub enum GraphError {
     NoCost(usize),
     /// This link joins the same two nodes as an earlier one.
     Twice(usize),
-    /// More links than the graph's numbers can count.
+    /// More links, or more nodes under a policy, than the graph's numbers can count.
     TooLarge,
 }
 
@@ -47,7 +50,9 @@ impl std::fmt::Display for GraphError {
             GraphError::Twice(link) => {
                 write!(f, "link {link} joins the nodes of an earlier one: give each pair one link")
             }
-            GraphError::TooLarge => f.write_str("more links than a graph here can have: at most 2 147 483 647"),
+            GraphError::TooLarge => {
+                f.write_str("more links, or nodes under a policy, than a graph here can have: at most 2 147 483 647")
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A graph whose links have a number of hops and a delay.
 
+use super::valley_free::{Policy, Relation};
 use super::{Graph, GraphError, NONE};
 
 /// A link of the graph in use.
@@ -39,6 +40,8 @@ pub struct Network {
     graph: Graph,
     /// Hops and delay of each arc of the graph.
     likes: Vec<Like>,
+    /// Paths are valley-free if there is one.
+    policy: Option<Policy>,
 }
 
 impl Network {
@@ -68,7 +71,18 @@ impl Network {
                 }
             }
         }
-        Ok(Network { graph, likes })
+        Ok(Network { graph, likes, policy: None })
+    }
+
+    /// This network with paths that are valley-free under these relations ([`Policy::new`]).
+    pub fn under(self, links: &[(u32, u32, Relation)]) -> Result<Network, GraphError> {
+        let policy = Some(Policy::new(&self.graph, links)?);
+        Ok(Network { policy, ..self })
+    }
+
+    /// The policy that paths obey; `None` if any path will do.
+    pub fn policy(&self) -> Option<&Policy> {
+        self.policy.as_ref()
     }
 
     /// The graph, each link at its cost.

@@ -2,7 +2,7 @@
 
 use super::difference::relative;
 use super::geography::{Geography, Places};
-use super::{Network, Search, Tree};
+use super::{Finder, Network, Target};
 use haltere_net::rng::Stream;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -52,7 +52,7 @@ pub struct Progress {
 }
 
 /// Finds and measures the paths of all pairs, in the order of sources, destinations and k, whatever the number of
-/// threads. A pair without a path, or of a node with itself, has no rows. One tree a thread is in memory at a time.
+/// threads. Paths obey the network's policy, if it has one. A pair without a path, or of a node with itself, has no rows. One tree a thread is in memory at a time.
 pub fn routes(
     network: &Network,
     places: Option<&Places>,
@@ -60,16 +60,16 @@ pub fn routes(
     threads: usize,
     progress: &Progress,
 ) -> Vec<Row> {
-    let mut searches: Vec<Search> = (0..threads.max(1)).map(|_| Search::new()).collect();
+    let mut finders: Vec<Finder> = (0..threads.max(1)).map(|_| Finder::new()).collect();
     let mut rows = Vec::new();
-    for sources in pairs.sources.chunks(searches.len()) {
+    for sources in pairs.sources.chunks(finders.len()) {
         if progress.cancelled.load(Ordering::Relaxed) {
             break;
         }
-        let trees = trees(network, sources);
-        let work = Work { network, places, pairs, trees: &trees, next: AtomicUsize::new(0), progress };
+        let targets = targets(network, sources);
+        let work = Work { network, places, pairs, targets: &targets, next: AtomicUsize::new(0), progress };
         let mut done: Vec<(usize, Vec<Row>)> = std::thread::scope(|scope| {
-            let workers: Vec<_> = searches.iter_mut().map(|search| scope.spawn(|| work.share(search))).collect();
+            let workers: Vec<_> = finders.iter_mut().map(|finder| scope.spawn(|| work.share(finder))).collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|e| resume_unwind(e))).collect()
         });
         done.sort_unstable_by_key(|(chunk, _)| *chunk);
@@ -91,9 +91,9 @@ pub fn draw(candidates: &[u32], n: usize, stream: &mut Stream) -> Vec<u32> {
 }
 
 /// The trees to some nodes, at once.
-fn trees<'n>(network: &'n Network, roots: &[u32]) -> Vec<Tree<'n>> {
+fn targets<'n>(network: &'n Network, roots: &[u32]) -> Vec<Target<'n>> {
     std::thread::scope(|scope| {
-        let workers: Vec<_> = roots.iter().map(|&root| scope.spawn(move || Tree::new(network.graph(), root))).collect();
+        let workers: Vec<_> = roots.iter().map(|&root| scope.spawn(move || Target::new(network, root))).collect();
         workers.into_iter().map(|worker| worker.join().unwrap_or_else(|e| resume_unwind(e))).collect()
     })
 }
@@ -103,7 +103,7 @@ struct Work<'a> {
     network: &'a Network,
     places: Option<&'a Places>,
     pairs: &'a Pairs<'a>,
-    trees: &'a [Tree<'a>],
+    targets: &'a [Target<'a>],
     /// The next chunk that nobody has taken.
     next: AtomicUsize,
     progress: &'a Progress,
@@ -111,19 +111,20 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Takes chunk after chunk until there are no more.
-    fn share(&self, search: &mut Search) -> Vec<(usize, Vec<Row>)> {
+    fn share(&self, finder: &mut Finder) -> Vec<(usize, Vec<Row>)> {
         let chunks: Vec<&[u32]> = self.pairs.destinations.chunks(CHUNK).collect();
         let (mut done, mut pair) = (Vec::new(), Pair::default());
         loop {
             let chunk = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(tree) = chunk.checked_div(chunks.len()).and_then(|tree| self.trees.get(tree)) else { return done };
+            let at = chunk.checked_div(chunks.len());
+            let Some(target) = at.and_then(|at| self.targets.get(at)) else { return done };
             let mut rows = Vec::new();
             for &destination in chunks[chunk % chunks.len()] {
                 if self.progress.cancelled.load(Ordering::Relaxed) {
                     return done;
                 }
-                if destination != tree.root() {
-                    pair.find(search, tree, destination, self.pairs.k);
+                if destination != target.root() {
+                    pair.find(finder, target, destination, self.pairs.k);
                     pair.measure(self.network, self.places, &mut rows);
                 }
                 self.progress.pairs.fetch_add(1, Ordering::Relaxed);
@@ -145,11 +146,11 @@ struct Pair {
 }
 
 impl Pair {
-    fn find(&mut self, search: &mut Search, tree: &Tree<'_>, destination: u32, k: usize) {
-        (self.source, self.destination) = (tree.root(), destination);
+    fn find(&mut self, finder: &mut Finder, target: &Target<'_>, destination: u32, k: usize) {
+        (self.source, self.destination) = (target.root(), destination);
         self.nodes.clear();
         self.ends.clear();
-        search.each(tree, destination, k, |path, _| {
+        finder.each(target, destination, k, |path, _| {
             self.nodes.extend_from_slice(path);
             self.ends.push(self.nodes.len());
         });

@@ -14,4 +14,5 @@ mod skips;
 mod store;
 mod text;
 mod unpack;
+mod valley_free;
 mod warts;

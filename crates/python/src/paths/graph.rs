@@ -2,7 +2,8 @@
 //! as buffers and returned as bytes, in the machine's byte order.
 
 use haltere_net::rng::Streams;
-use haltere_paths::graph::{Cost, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, Search, Tree, routes};
+use haltere_paths::graph::valley_free::Relation;
+use haltere_paths::graph::{Cost, Finder, Gaps, Link, Network, Observed, Pairs, Places, Progress, Row, Target, routes};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -82,14 +83,14 @@ fn draw_nodes<'py>(
     column(py, drawn.len(), drawn.iter().map(|node| node.to_ne_bytes()))
 }
 
-/// A graph whose links have hops and delays.
+/// A graph whose links have hops and delays, and perhaps relations: its paths are valley-free then.
 #[pyclass(frozen)]
 struct PathNetwork(Network);
 
 #[pymethods]
 impl PathNetwork {
     #[new]
-    #[pyo3(signature = (nodes, a, b, hops, delay_us, *, by_delay))]
+    #[pyo3(signature = (nodes, a, b, hops, delay_us, *, by_delay, relations = None))]
     #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "Python's keywords")]
     fn new(
         py: Python<'_>,
@@ -99,11 +100,13 @@ impl PathNetwork {
         hops: PyBuffer<u8>,
         delay_us: PyBuffer<u32>,
         by_delay: bool,
+        relations: Option<PyBuffer<u8>>,
     ) -> PyResult<PathNetwork> {
         let (a, b, hops, delays) = (numbers(py, &a)?, numbers(py, &b)?, numbers(py, &hops)?, numbers(py, &delay_us)?);
         if [b.len(), hops.len(), delays.len()] != [a.len(); 3] {
             return Err(refuse("a, b, hops and delay_us must be as many"));
         }
+        let relations = relations.map(|buffer| relations_of(&numbers(py, &buffer)?, a.len())).transpose()?;
         let cost = if by_delay { Cost::Delay } else { Cost::Hops };
         let network = py.detach(|| {
             let like = |i: usize| Link {
@@ -112,7 +115,9 @@ impl PathNetwork {
                 hops: hops[i],
                 delay_us: (delays[i] != UNKNOWN).then_some(delays[i]),
             };
-            Network::new(nodes, &(0..a.len()).map(like).collect::<Vec<_>>(), cost)
+            let network = Network::new(nodes, &(0..a.len()).map(like).collect::<Vec<_>>(), cost)?;
+            let Some(relations) = relations else { return Ok(network) };
+            network.under(&(0..a.len()).map(|i| (a[i], b[i], relations[i])).collect::<Vec<_>>())
         });
         Ok(PathNetwork(network.map_err(refuse)?))
     }
@@ -175,6 +180,19 @@ impl PathNetwork {
     }
 }
 
+/// The relation of each link to a path from `a` to `b`.
+fn relations_of(numbers: &[u8], links: usize) -> PyResult<Vec<Relation>> {
+    if numbers.len() != links {
+        return Err(refuse(format!("relations are {}, not one for each of {links} links", numbers.len())));
+    }
+    let known = [Relation::Free, Relation::Up, Relation::Down, Relation::Peer, Relation::Refused];
+    let of = |&number: &u8| {
+        let right = "0 (free), 1 (a is a customer of b), 2 (b of a), 3 (peers) or 4 (refused)";
+        known.get(usize::from(number)).copied().ok_or_else(|| refuse(format!("no relation is {number}: give {right}")))
+    };
+    numbers.iter().map(of).collect()
+}
+
 /// How many nodes each path has, and the nodes from the source on; nothing if a thread failed.
 fn nodes_of(
     network: &Network,
@@ -183,11 +201,11 @@ fn nodes_of(
     k: usize,
     threads: usize,
 ) -> Option<(Vec<u32>, Vec<u32>)> {
-    let tree = Tree::new(network.graph(), source);
+    let target = Target::new(network, source);
     let find = |part: &[u32]| {
-        let (mut lengths, mut nodes, mut search) = (Vec::new(), Vec::<u32>::new(), Search::new());
+        let (mut lengths, mut nodes, mut finder) = (Vec::new(), Vec::<u32>::new(), Finder::new());
         for &destination in part.iter().filter(|&&destination| destination != source) {
-            search.each(&tree, destination, k, |path, _| {
+            finder.each(&target, destination, k, |path, _| {
                 lengths.push(path.len() as u32);
                 nodes.extend(path.iter().rev());
             });

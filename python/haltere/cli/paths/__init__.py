@@ -24,6 +24,7 @@ from haltere.cli.paths.options import (
     Nodes,
     Out,
     Part,
+    Routing,
     SecondLake,
     Seed,
     Sources,
@@ -282,6 +283,7 @@ class Compared:
         ),
     ] = "none"
     nodes: Nodes = field(default_factory=Nodes)
+    routing: Routing = field(default_factory=Routing)
     seed: Seed = 1
     threads: Threads = None
     study: Annotated[

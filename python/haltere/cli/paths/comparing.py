@@ -40,6 +40,7 @@ def compare(first: Path, second: Path, wanted: Compared) -> None:
         draws=wanted.draws,
         resample=wanted.resample,
         level=wanted.nodes.at(),
+        policy=wanted.routing.policy(),
         seed=wanted.seed,
         mmdb=wanted.mmdb,
         regions=wanted.regions,

@@ -20,6 +20,7 @@ from haltere.paths.graph import COLUMNS, Locate, PartialView, places_of, routes
 from haltere.paths.graph_files import read_graph
 from haltere.paths.lake import Lake
 from haltere.paths.levels import Labels, Level
+from haltere.paths.policy import Links, Rules
 from haltere.paths.routes import CORRELATIONS
 from haltere.paths.topology import Topology, check_out, of_routes, write
 from haltere.stats import spearman
@@ -34,6 +35,7 @@ class Given:
     file: PartialView | None
     labels: Labels
     locator: Locator | None
+    rules: Rules | None = None
 
     def views(self, wanted: Graphs) -> Iterator[PartialView]:
         """Yield the graph of each draw; of a file it is the same each time."""
@@ -58,10 +60,15 @@ def opened(path: Path, wanted: Graphs) -> Given:
     """
     at = wanted.nodes.at()
     locator = None if wanted.mmdb is None else Locator(wanted.mmdb)
+    policy = wanted.routing.policy()
     if path.is_dir():
         if wanted.weights is not None:
             raise InputError("is for files of graphs", field="--weights", right="a file in place of a lake")
-        return Given(path.resolve().name, Lake(path), None, at.labels(), locator)
+        rules = None if policy is None else policy.rules(at)
+        return Given(path.resolve().name, Lake(path), None, at.labels(), locator, rules)
+    if policy is not None:
+        right = "a lake: the nodes of a file are in no AS"
+        raise InputError("is for lakes", field="--as-relationships", given=str(policy.relationships), right=right)
     if at != Level():
         right = "a lake: the nodes of a file stay what they are"
         raise InputError("is for lakes", field="--level", given=at.name, right=right)
@@ -100,8 +107,9 @@ def graph(path: Path, wanted: Graphs, *, out: Path | None) -> None:
     described, kept = [], []
     with show.progress("finding paths", "pairs") as advance:
         for draw, view in enumerate(given.views(wanted)):
-            found = _draw(view, given, wanted, draw, _nth(advance, draw, wanted.draws))
-            described.append(_describe(view, found, given.locate(view)))
+            links = None if given.rules is None else given.rules.links(view)
+            found = _draw(view, links, given, wanted, (draw, _nth(advance, draw, wanted.draws)))
+            described.append(_describe(view, found, given.locate(view), links))
             if out is not None:
                 kept.append(_with_ends(view, found))
     if out is not None:
@@ -119,8 +127,11 @@ def _nth(advance: _Progress, draw: int, draws: int) -> _Progress:
     return lambda done, pairs: advance(draw * pairs + done, draws * pairs)
 
 
-def _draw(view: PartialView, given: Given, wanted: Graphs, draw: int, advance: _Progress) -> pl.DataFrame:
+def _draw(
+    view: PartialView, links: Links | None, given: Given, wanted: Graphs, nth: tuple[int, _Progress]
+) -> pl.DataFrame:
     """The paths of one graph."""
+    draw, advance = nth
     return routes(
         view,
         sources=wanted.sources,
@@ -130,6 +141,7 @@ def _draw(view: PartialView, given: Given, wanted: Graphs, draw: int, advance: _
         draw=draw,
         among=wanted.among,
         cost=wanted.cost,
+        relations=None if links is None else links.relations,
         locate=given.locate(view),
         threads=wanted.threads,
         on_progress=advance,
@@ -146,7 +158,7 @@ def _with_ends(view: PartialView, found: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _describe(view: PartialView, found: pl.DataFrame, locate: Locate | None) -> dict[str, Any]:
+def _describe(view: PartialView, found: pl.DataFrame, locate: Locate | None, policy: Links | None) -> dict[str, Any]:
     """Return the measures of one draw: of the graph, of each k, and the correlation coefficients."""
     largest = view.nodes["component"].eq(0).sum() / view.nodes.height
     ks = found.group_by("k").agg(
@@ -172,6 +184,7 @@ def _describe(view: PartialView, found: pl.DataFrame, locate: Locate | None) -> 
             "links over silent hops": view.links["hops"].gt(1).sum(),
             "delays raised to 1 µs": view.raised,
             "links without a delay": view.links["delay_us"].null_count(),
+            **(_relations(policy) if policy is not None else {}),
             "pairs": pair.n_unique(),
             "paths": found.height,
             "diversity (%)": _percent(found.filter(pl.col("k") == 1)["diversity"].mean()),
@@ -180,6 +193,16 @@ def _describe(view: PartialView, found: pl.DataFrame, locate: Locate | None) -> 
         },
         "k": {row["k"]: row for row in ks.iter_rows(named=True)},
         "spearman": coefficients,
+    }
+
+
+def _relations(links: Links) -> dict[str, int]:
+    """How many links are of each relation, for paths that are valley-free."""
+    return {
+        "valley-free: links within an AS": links.inside,
+        "valley-free: links of customer and provider": links.transit,
+        "valley-free: links of peers": links.peering,
+        "valley-free: links of unknown relationship": links.unknown,
     }
 
 
@@ -248,6 +271,8 @@ def list_them(path: Path, wanted: Graphs, *, begin: Sequence[str], end: Sequence
     whole = pl.concat(tables)
     if whole.is_empty():
         right = "nodes of one component" if begin or end else "more --traces"
+        if given.rules is not None:
+            right += ", or --unknown-relationships free: the policy may leave no path"
         raise InputError("have no path between them", field="the nodes", right=right)
     _say(given.name, whole)
     if out is not None:
@@ -266,6 +291,7 @@ def _found(
         draw=draw,
         among=wanted.among,
         cost=wanted.cost,
+        relations=None if given.rules is None else given.rules.links(view).relations,
         locate=given.locate(view),
         nodes=True,
         threads=wanted.threads,

@@ -14,6 +14,7 @@ from haltere.errors import InputError, as_written
 if TYPE_CHECKING:
     from haltere.paths.lake import Selection
     from haltere.paths.levels import Level
+    from haltere.paths.policy import Policy
 
 MAX_SEED = 2**63 - 1
 """The greatest seed: draws add their number to it, which must fit into 64 bits."""
@@ -74,6 +75,38 @@ class Nodes:
 
 
 @dataclass(frozen=True)
+class Routing:
+    """The routing policy that paths obey."""
+
+    as_relationships: Annotated[
+        Path | None,
+        typer.Option(
+            help="Only valley-free paths: CAIDA's AS relationships (serial-1, -2); with --pfx2as or --annotations."
+        ),
+    ] = None
+    unknown_relationships: Annotated[
+        Literal["refuse", "peer", "free"],
+        typer.Option(
+            help="Links between nodes of no known relationship: no path follows them, they join peers, or any path may "
+            "follow them."
+        ),
+    ] = "refuse"
+
+    def policy(self) -> Policy | None:
+        """Return the policy of these options; None if any path will do."""
+        from haltere.paths.policy import Policy
+
+        if self.as_relationships is None and self.unknown_relationships != "refuse":
+            raise InputError(
+                "is for valley-free paths",
+                field="--unknown-relationships",
+                given=self.unknown_relationships,
+                right="--as-relationships, a file of AS relationships, too",
+            )
+        return None if self.as_relationships is None else Policy(self.as_relationships, self.unknown_relationships)
+
+
+@dataclass(frozen=True)
 class Graphs:
     """How graphs are made, and which paths in them are measured."""
 
@@ -91,6 +124,7 @@ class Graphs:
     ] = "nodes"
     cost: Annotated[Literal["hops", "delay"], typer.Option(help="The cost by which paths are short.")] = "hops"
     nodes: Nodes = field(default_factory=Nodes)
+    routing: Routing = field(default_factory=Routing)
     weights: Annotated[
         Literal["hops", "ms", "us", "none"] | None,
         typer.Option(help="What a file's weights are: hops, delays in ms or µs, nothing."),
