@@ -44,12 +44,15 @@ def verdicts(before: Kept, after: Kept) -> list[Change]:
 
 
 def numbers(before: Kept, after: Kept) -> list[Change]:
-    """Return the numbers of both that differ beyond chance; those without an interval are not compared."""
+    """Return the numbers of both that differ beyond chance and as they are written.
+
+    Numbers without an interval are not compared.
+    """
     old = dict(_numbers(before))
     pairs = [
         (name, old[name], new)
         for name, new in _numbers(after)
-        if name in old and old[name].interval is not None and new.interval is not None
+        if name in old and old[name].text != new.text and old[name].interval is not None and new.interval is not None
     ]
     confidence = 1 - FALSE_ALARMS / max(1, len(pairs))
     return [

@@ -249,9 +249,11 @@ impl CongestionController for Shadowed {
 #[cfg(test)]
 mod tests {
     use super::super::SlowStart;
-    use super::super::bench::{Bench, Path, config};
+    use super::super::bench::{Bench, Path, ack, config};
     use super::*;
+    use crate::recovery::RateSampler;
     use haltere_net::{ComponentId, Probe, Span};
+    use std::sync::{Arc, Mutex};
 
     #[derive(Default)]
     struct Seen(Vec<(u8, Decision)>, Vec<Parting>);
@@ -313,5 +315,135 @@ mod tests {
         assert_eq!(states(parting.before), [CongestionState::SlowStart; 2]);
         assert_eq!(states(parting.after), [CongestionState::Avoidance, CongestionState::SlowStart]);
         assert!(parting.after[0].ssthresh < u64::MAX && parting.after[1].ssthresh == u64::MAX);
+    }
+    /// A controller that notes what it is told, and answers each question with a value of its own.
+    struct Noting(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Noting {
+        fn note(&self, call: &'static str) {
+            self.0.lock().unwrap().push(call);
+        }
+    }
+
+    impl CongestionController for Noting {
+        fn on_established(&mut self, _: &Established) {
+            self.note("established");
+        }
+        fn on_sent(&mut self, _: &Sent) {
+            self.note("sent");
+        }
+        fn on_ack(&mut self, _: &Ack, _: &[PathView]) {
+            self.note("ack");
+        }
+        fn on_echo(&mut self, _: &Echo) {
+            self.note("echo");
+        }
+        fn on_lost(&mut self, _: &Lost) {
+            self.note("lost");
+        }
+        fn on_congestion(&mut self, _: &Congestion) {
+            self.note("congestion");
+        }
+        fn on_undo(&mut self) {
+            self.note("undo");
+        }
+        fn on_recovered(&mut self, _: Time) {
+            self.note("recovered");
+        }
+        fn window(&self) -> u64 {
+            7000
+        }
+        fn ssthresh(&self) -> u64 {
+            9000
+        }
+        fn pacing_rate(&self) -> Option<Rate> {
+            Some(Rate::from_bps(3_000_000))
+        }
+        fn send_quantum(&self) -> u64 {
+            1234
+        }
+        fn owns_recovery(&self) -> bool {
+            true
+        }
+        fn asks(&self) -> Ask {
+            Ask::MarkAppLimited
+        }
+        fn in_slow_start(&self) -> bool {
+            false // unlike what its window and threshold say
+        }
+        fn set_mss(&mut self, _: u64, _: u64) {
+            self.note("segment size");
+        }
+    }
+
+    /// Tells a controller one of each event, with these triggers of congestion.
+    fn tell_all(cc: &mut dyn CongestionController, triggers: &[Trigger]) {
+        let now = Time::from_nanos(5);
+        cc.on_established(&Established { now, rtt: None });
+        let sent = Sent {
+            now,
+            in_flight: 0,
+            total_delivered: 0,
+            after_idle: None,
+            app_limited: false,
+            timeout: Span::from_secs(1),
+        };
+        cc.on_sent(&sent);
+        cc.on_ack(&ack(|_| {}), &[]);
+        cc.on_echo(&Echo { now, acked_to: 0, sent_to: 0, total_delivered: 0, total_marked: 0 });
+        let sent = RateSampler::default().on_sent(now, 0);
+        cc.on_lost(&Lost { now, from: 0, to: 1, bytes: 1, sent, total_delivered: 0, total_lost: 1 });
+        for &trigger in triggers {
+            cc.on_congestion(&Congestion { now, trigger, new_episode: true, in_flight: 0, lost: 1 });
+        }
+        cc.on_undo();
+        cc.on_recovered(now);
+        cc.set_mss(1000, 1040);
+    }
+
+    #[test]
+    fn the_one_in_command_and_its_shadows_are_told_all_and_the_one_in_command_answers() {
+        let notes = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let [first, follower] = notes.clone().map(|notes| Contestant {
+            controller: Box::new(Noting(notes)) as Box<dyn CongestionController>,
+            paced: true,
+        });
+        let mut cc = Shadowed::new(first, vec![follower]);
+        tell_all(&mut cc, &[Trigger::Loss]);
+        let told = ["established", "sent", "ack", "echo", "lost", "congestion", "undo", "recovered", "segment size"];
+        assert_eq!(notes.map(|notes| notes.lock().unwrap().clone()), [told.to_vec(), told.to_vec()]);
+        assert_eq!((cc.window(), cc.ssthresh(), cc.pacing_rate()), (7000, 9000, Some(Rate::from_bps(3_000_000))));
+        assert_eq!((cc.send_quantum(), cc.owns_recovery(), cc.asks()), (1234, true, Ask::MarkAppLimited));
+        assert!(!cc.in_slow_start() && cc.shadows().is_some());
+    }
+
+    #[test]
+    fn a_shadow_that_did_not_ask_for_a_reduction_is_not_told_of_one_for_delay() {
+        let notes = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let [first, follower] = notes.clone().map(|notes| Contestant {
+            controller: Box::new(Noting(notes)) as Box<dyn CongestionController>,
+            paced: true,
+        });
+        tell_all(&mut Shadowed::new(first, vec![follower]), &[Trigger::Delay]);
+        assert_eq!(notes.map(|notes| notes.lock().unwrap().contains(&"congestion")), [true, false]);
+    }
+
+    #[test]
+    fn states_are_named_by_the_phase_and_each_cause_by_its_own_word() {
+        let of = |phase| contestant(crate::cc::NEWRENO, None).decision(phase).state;
+        let states = [Phase::Open, Phase::Recovery, Phase::Loss].map(of);
+        assert_eq!(states, [CongestionState::SlowStart, CongestionState::Recovery, CongestionState::Timeout]);
+        let causes = [Trigger::Loss, Trigger::Timeout, Trigger::PersistentCongestion, Trigger::Ecn].map(cause);
+        assert_eq!(causes, ["loss", "retransmission timeout", "persistent congestion", "ECN marks"]);
+    }
+
+    #[test]
+    fn two_decisions_differ_by_window_state_or_rate_and_not_by_a_rate_that_only_one_has() {
+        let decision = contestant(crate::cc::NEWRENO, None).decision(Phase::Open);
+        let rate = |bps| Decision { pacing_rate: Some(Rate::from_bps(bps)), ..decision };
+        assert!(!differ(&decision, &decision) && !differ(&decision, &rate(1)) && !differ(&rate(1), &rate(1)));
+        assert!(differ(&rate(1), &rate(2)));
+        assert!(differ(&decision, &Decision { window: decision.window + 1, ..decision }));
+        assert!(differ(&decision, &Decision { state: CongestionState::Timeout, ..decision }));
     }
 }
