@@ -125,3 +125,31 @@ fn a_page_of_more_objects_than_streams_is_asked_for_in_early_data() {
         }
     }
 }
+
+/// The longest delivery time of 30 messages, one a second, of which an outage takes one; without serialisation times.
+fn longest_delivery(contender: &str) -> f64 {
+    let outage = json!([{ "from": "20050ms", "to": "20135ms" }]);
+    let mqtt = json!({ "subscriber": "subscriber", "messages": 30, "interval": "1s", "keep_alive": "0s" });
+    let scenario = json!({
+        "topology": { "kind": "graph", "links": [
+            { "name": "bottleneck", "from": "publisher", "to": "broker", "link": { "delay": "20ms", "outage": outage } },
+            { "from": "broker", "to": "subscriber", "link": { "delay": "0ms" } },
+        ] },
+        "flows": [{ "contender": contender, "server": "broker", "client": "publisher", "mqtt": mqtt }],
+    });
+    let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
+    assert_eq!((result.status, result.error), ("ok", None), "{contender}");
+    let row = serde_json::to_value(&result.flows[0]).unwrap();
+    row["delivery_max_s"].as_f64().unwrap()
+}
+
+/// quinn-proto and noq-proto repeat no stream data in probes: `maybe_queue_probe` and `queue_tail_loss_probe` of `spaces.rs`.
+#[test]
+fn a_lost_message_comes_when_it_does_in_the_model_without_data_in_probes() {
+    let (with_data, without) = (longest_delivery("quic@model/cubic"), longest_delivery("quic@model/cubic-probe-data"));
+    assert!((without - with_data - 0.040).abs() < 1e-5, "a round trip later: {without} after {with_data}");
+    for stack in ["quinn", "noq"] {
+        let theirs = longest_delivery(&format!("quic@{stack}/cubic"));
+        assert!((theirs - without).abs() < 1e-5, "{stack}: {theirs} where the model takes {without}");
+    }
+}

@@ -134,6 +134,14 @@ pub const QUIC: &[Quic] = &[
     .off()
     .only("TCP's retransmission timeout stands for it"),
     Quic::new(
+        "probe-data",
+        Kind::OnOff,
+        "a probe without new data repeats stream data in flight; off: other frames or PING, as quinn and noq",
+        "RFC 9002 section 6.2.4; quinn-proto spaces.rs, maybe_queue_probe",
+        (|c| Value::from(c.probe_data), |c, v| c.probe_data = v.is_on()),
+    )
+    .only("TCP's probe always holds data: write +tlp or -tlp"),
+    Quic::new(
         "granularity",
         Kind::Time(Span::from_micros(1), Span::from_secs(1)),
         "granularity of the loss timers",

@@ -101,6 +101,9 @@ pub struct Config {
     /// Probe timeouts that make losses persistent congestion (section 7.6.1, `kPersistentCongestionThreshold`). Default 3; 0
     /// for never.
     pub persistent_congestion: u64,
+    /// Whether a probe that has no new data to send repeats stream data in flight (section 6.2.4). Default true; quinn and
+    /// noq then repeat other frames alone, or send PING, and send stream data again once it is lost.
+    pub probe_data: bool,
     /// Granularity of the loss timers (section 6.1.2, `kGranularity`). Default 1 ms.
     pub granularity: Span,
     /// RTT supposed before there is a sample (section 6.2.2, `kInitialRtt`). Default 333 ms.
@@ -183,6 +186,7 @@ impl Config {
             packet_threshold: 3,
             time_threshold: 9,
             persistent_congestion: 3,
+            probe_data: true,
             granularity: Span::from_millis(1),
             initial_rtt: Span::from_millis(333),
             rtts: false,

@@ -287,8 +287,10 @@ impl Connection {
         if id == SpaceId::Data {
             let space = self.spaces.of_mut(id, i);
             space.probes = 2;
-            if !sendable {
-                space.sent.oldest(2, &mut self.fates.lost);
+            match (sendable, self.config.probe_data) {
+                (true, _) => {}
+                (false, true) => space.sent.oldest(2, &mut self.fates.lost),
+                (false, false) => space.sent.oldest_beside_streams(2, &mut self.fates.lost),
             }
             self.apply_fates(i, id);
             return;

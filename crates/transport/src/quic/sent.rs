@@ -335,6 +335,16 @@ impl SentPackets {
         }
     }
 
+    /// The contents beside stream data and acknowledgements of the oldest `packets` in flight that have any, to be sent in probes.
+    pub fn oldest_beside_streams(&self, packets: usize, records: &mut Vec<Record>) {
+        let wanted =
+            |record: &&Record| !matches!(record, Record::Stream { .. } | Record::Ack { .. } | Record::PathAck { .. });
+        let outstanding = self.ring.iter().filter(|p| p.state == State::Outstanding && p.ack_eliciting && !p.mtu_probe);
+        for packet in outstanding.filter(|p| p.records.iter().any(|record| wanted(&record))).take(packets) {
+            records.extend(packet.records.iter().filter(wanted));
+        }
+    }
+
     /// The packets outstanding were sent on a path that the connection has left: what becomes of them says nothing of the
     /// path in use (RFC 9000 section 9.4). They are awaited as if they had been sent `now`.
     pub fn leave_path(&mut self, now: Time) {

@@ -155,6 +155,29 @@ fn a_blackout_is_persistent_congestion_once_and_the_transfer_goes_on() {
 }
 
 #[test]
+fn without_data_in_its_probes_a_sender_repeats_a_last_packet_a_round_trip_later() {
+    let took = |probe_data: bool| {
+        let end = |role| Connection::new(Config { probe_data, max_udp_payload: 1200, ..config(role, cc::CUBIC) });
+        let up = LinkConfig { delay: Span::ZERO, ..link(100, 20) };
+        let mut pair = Pair::new(end(Role::Client), end(Role::Server), &up, &link(100, 20), 4, one(3000));
+        let mut dropped = false;
+        pair.censor = Some(Box::new(move |seen| {
+            let Body::Quic(datagram) = &seen.packet.body else { panic!("not QUIC") };
+            let ends = |f: &Frame| matches!(f, Frame::Stream { fin: true, .. });
+            let last = !seen.by_client() && datagram.packets.iter().any(|p| p.frames.iter().any(ends));
+            last && !std::mem::replace(&mut dropped, true)
+        }));
+        assert!(pair.run(Span::from_secs(10)));
+        pair.assert_complete();
+        let stats = pair.server.stats();
+        assert_eq!((stats.probes, stats.retransmitted_packets), (1, 1));
+        seconds(&pair)
+    };
+    let later = took(false) - took(true);
+    assert!((later - 0.020).abs() < 0.001, "{later}");
+}
+
+#[test]
 fn finished_is_sent_again_although_1_rtt_packets_fill_the_window() {
     // Found by the property test: the request alone fills the window, and the server cannot acknowledge it.
     let mut pair = connect(cc::CUBIC, &link(100, 10), Exchange { streams: vec![(100_000, 100)] });
