@@ -5,7 +5,6 @@ The k-th shortest valley-free path of a pair is compared with its k-th shortest 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ import polars as pl
 from haltere.claims.comparison import MissingDataError
 from haltere.paths.judging import text
 from haltere.paths.periods import Period
-from haltere.paths.routes import ANY, SHARE, Bounds, OverDraws, change_within, estimate
+from haltere.paths.routes import ANY, POSITIVE, SHARE, Bounds, OverDraws, change_within, estimate
 from haltere.stats import Interval
 
 _PATH = ("draw", "source", "destination", "k")
@@ -48,8 +47,8 @@ class Measure:
 
 MEASURES = (
     Measure("paths", "Pairs with a path", "%", 100, None, pl.Expr.mean, SHARE, (-1.0, 0.0)),
-    Measure("hops", "Mean length", "hops", 1, "hops", pl.Expr.mean, ANY, (0.0, math.inf)),
-    Measure("delay", "Median delay", "ms", 1e-3, "delay_us", pl.Expr.median),
+    Measure("hops", "Mean length", "hops", 1, "hops", pl.Expr.mean, POSITIVE, POSITIVE),
+    Measure("delay", "Median delay", "ms", 1e-3, "delay_us", pl.Expr.median, POSITIVE),
     Measure(
         "difference",
         "Mean difference to the first path",
@@ -60,7 +59,7 @@ MEASURES = (
         SHARE,
         (-1.0, 1.0),
     ),
-    Measure("dispersion", "Median geographic dispersion", "", 1, "dispersion", pl.Expr.median),
+    Measure("dispersion", "Median geographic dispersion", "", 1, "dispersion", pl.Expr.median, POSITIVE),
 )
 
 

@@ -61,6 +61,7 @@ def rows_of(period: Period, *needs: str, k: int | None = None) -> pl.DataFrame:
 Bounds = tuple[float, float]
 """The least and the greatest value that a quantity can have."""
 ANY: Bounds = (-math.inf, math.inf)
+POSITIVE: Bounds = (0.0, math.inf)
 SHARE: Bounds = (0.0, 1.0)
 COEFFICIENT: Bounds = (-1.0, 1.0)
 
