@@ -2,7 +2,8 @@
 
 NAME is `main`, or the variant and the fidelities where they are not the study's own. The file has the verdicts and the
 numbers that decide them, the values and tables that the study's pages show, where and when the campaign ran, and the
-canary. It holds no result tables: some tens of kilobytes stay in the repository, the results themselves do not.
+canary. It holds no result tables: some tens of kilobytes stay in the repository, the results themselves do not. So the
+file has no more of a claim than pages can show and `changes` compares (`slim`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_serializer, model_validator
 
 from haltere import claims
 from haltere.claims import findings
@@ -35,7 +37,10 @@ from haltere.when import results as when
 
 FOLDER = "kept"
 MAIN = "main"
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""In format 1 a number and its interval were objects; both are read."""
+_WIDTH = 160
+"""Characters of JSON that one line of the file may hold."""
 ASKED: Final = ("why", "when")
 """The values that `haltere why` and `haltere when` give, which are asked for after a campaign, if at all."""
 
@@ -45,18 +50,52 @@ class _Part(BaseModel):
 
 
 class Number(_Part):
-    """A number as it reads, what it decides of its claim (None: nothing), its interval, if any, and its bound."""
+    """A number as it reads, its interval, if any, what it decides of its claim (None: nothing), and its bound.
+
+    In the file it is a list of these, without what is left to its default at the end: `[what, text, interval, outcome,
+    bound]`. So is its interval: `[value, low, high, n, method, confidence]`.
+    """
 
     what: str
     text: str
-    outcome: str | None = None
     interval: Interval | None = None
+    outcome: str | None = None
     bound: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_list(cls, given: Any) -> Any:
+        if not isinstance(given, list):
+            return given
+        if len(given) > len(cls.model_fields):
+            raise ValueError(f"a number has at most {len(cls.model_fields)} parts: {', '.join(cls.model_fields)}")
+        parts = dict(zip(cls.model_fields, given, strict=False))
+        if isinstance(parts.get("interval"), list):
+            parts["interval"] = {**_USUAL, **dict(zip(_PARTS, parts["interval"], strict=False))}
+        return parts
+
+    @model_serializer
+    def _as_list(self) -> list[Any]:
+        interval = None
+        if self.interval is not None:
+            interval = _without_end([getattr(self.interval, name) for name in _PARTS], list(_USUAL.values()))
+        return _without_end([self.what, self.text, interval, self.outcome, self.bound], [None, None, ""])
 
     @property
     def said(self) -> str:
         """Its name, its bound and its reading, in one text."""
         return ": ".join(filter(None, (self.what, self.bound, self.text)))
+
+
+_PARTS = ("value", "low", "high", "n", "method", "confidence")
+_USUAL = {"method": "Student's t", "confidence": 0.95}
+
+
+def _without_end(parts: list[Any], defaults: list[Any]) -> list[Any]:
+    """Return a list without those of its last parts that have their defaults."""
+    while defaults and parts[-1] == defaults[-1]:
+        parts, defaults = parts[:-1], defaults[:-1]
+    return parts
 
 
 class Table(_Part):
@@ -71,16 +110,42 @@ Value = Number | Table
 
 
 class Claim(_Part):
-    """A claim as it was judged: whose it is, and the value that the paper states."""
+    """A claim as it was judged: whose it is, and the value that the paper states.
+
+    Attributes:
+        sentence: the claim in words. The file of a variant has its words only if they are not those of the main one.
+        left_out: how many further numbers the report has of it.
+    """
 
     name: str
-    sentence: str
-    source: str
+    sentence: str = ""
+    source: str = ""
     outcome: str
-    reason: str
-    numbers: tuple[Number, ...]
+    reason: str = ""
     whose: str = ""
     paper: str = ""
+    numbers: tuple[Number, ...]
+    left_out: int = 0
+
+    def slim(self) -> Claim:
+        """Return the claim without what no page can show and `changes` does not compare.
+
+        A remark without an interval is left out if others of the claim have its name, as no mark can name it. Of the
+        numbers that tables do not show, the outcome and the bound are left out.
+        """
+        told = Counter(one.what for one in self.numbers)
+        kept = [one for one in self.numbers if one.outcome or one.interval or told[one.what] == 1]
+        shown = findings.leading(kept, self.outcome)
+        numbers = (
+            one if any(one is other for other in shown) else one.model_copy(update={"outcome": None, "bound": ""})
+            for one in kept
+        )
+        left_out = self.left_out + len(self.numbers) - len(kept)
+        return self.model_copy(update={"numbers": tuple(numbers), "left_out": left_out})
+
+    def words(self) -> dict[str, str]:
+        """Return all that is said of it whatever the campaign."""
+        return {"sentence": self.sentence, "source": self.source, "whose": self.whose, "paper": self.paper}
 
 
 class Canary(_Part):
@@ -103,7 +168,7 @@ class Kept(_Part):
         stale: why these numbers are no longer what the study gives, or an empty text.
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[1, 2] = FORMAT
     study: str
     variant: str | None
     fidelities: tuple[str, ...]
@@ -160,7 +225,7 @@ def keep(results: Results, folder: Path) -> Kept:
         kernels=tuple(dict.fromkeys(str(about["version"]) for about in manifest.get("kernels", {}).values())),
         definition=definition(str(text), folder),
         answer=tuple(found.answer),
-        claims=tuple(_claim(one) for one in found.judged),
+        claims=tuple(_claim(one).slim() for one in found.judged),
         values=_values(what, folder) | asked_of,
         canary=(),
     )
@@ -298,7 +363,19 @@ def read(folder: Path, name: str = MAIN) -> Kept | None:
     if not file.exists():
         return None
     with reading(file, "haltere keep"):
-        return Kept.model_validate_json(file.read_bytes())
+        kept = Kept.model_validate_json(file.read_bytes())
+    said = {} if all(one.sentence for one in kept.claims) else _words_of_main(folder, name)
+    claims = (
+        one if one.sentence else one.model_copy(update=said.get(one.name, {"sentence": one.name}))
+        for one in kept.claims
+    )
+    return kept.model_copy(update={"claims": tuple(claims)})
+
+
+def _words_of_main(folder: Path, name: str) -> dict[str, dict[str, str]]:
+    """Return the words of the claims of a study's main campaign, for another campaign."""
+    main = None if name == MAIN else read(folder)
+    return {} if main is None else {one.name: one.words() for one in main.claims}
 
 
 def possible(folder: Path) -> list[str]:
@@ -316,5 +393,24 @@ def write(folder: Path, name: str, kept: Kept) -> None:
     """Write the file of a campaign."""
     file = file_of(folder, name)
     file.parent.mkdir(exist_ok=True)
-    text = json.dumps(kept.model_dump(mode="json", exclude_defaults=True), indent=1, ensure_ascii=False)
-    write_whole(file, (text + "\n").encode())
+    said, nothing = _words_of_main(folder, name), dict.fromkeys(("sentence", "source", "whose", "paper"), "")
+    each = (one.slim() for one in kept.claims)
+    spared = (one.model_copy(update=nothing) if one.words() == said.get(one.name) else one for one in each)
+    slim = kept.model_copy(update={"format": FORMAT, "claims": tuple(spared)})
+    data = {"format": FORMAT, **slim.model_dump(mode="json", exclude_defaults=True)}
+    write_whole(file, (_lines(data) + "\n").encode())
+
+
+def _lines(value: Any, indent: str = "") -> str:
+    """Return a value as JSON with a line for each part that is short, so that a change is one of few lines."""
+    plain = json.dumps(value, ensure_ascii=False)
+    if len(plain) <= _WIDTH or not isinstance(value, dict | list):
+        return plain
+    inner = f"{indent} "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(key, ensure_ascii=False)}: {_lines(each, inner)}" for key, each in value.items()]
+        first, last = "{}"
+    else:
+        parts = [_lines(each, inner) for each in value]
+        first, last = "[]"
+    return f"{first}\n{inner}" + f",\n{inner}".join(parts) + f"\n{indent}{last}"

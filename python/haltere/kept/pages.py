@@ -197,7 +197,7 @@ def _whose(one: campaign.Claim) -> str:
 
 def _here(one: campaign.Claim) -> str:
     shown = leading(one.numbers, one.outcome)
-    more = len(one.numbers) - len(shown)
+    more = len(one.numbers) + one.left_out - len(shown)
     rest = [f"{more} more in the report"] if more and shown else []
     return "; ".join([*(each.said for each in shown), *rest]) or one.reason
 
