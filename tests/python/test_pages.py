@@ -108,6 +108,13 @@ def test_each_page_of_the_docs_is_of_one_kind_and_only_a_reference_is_long() -> 
         assert most is None or lines <= most, f"{page.name} has {lines} lines"
 
 
+def test_each_page_of_a_study_has_less_than_200_lines() -> None:
+    pages = list((ROOT / "studies").glob("*/*.md"))
+    long = {str(page.relative_to(ROOT)): len(page.read_text().splitlines()) for page in pages}
+    assert len(pages) >= len(shipped.studies())
+    assert not {page: lines for page, lines in long.items() if lines >= 200}
+
+
 def test_the_readme_and_the_change_log_of_a_first_release_are_short() -> None:
     for name, most in (("README.md", 120), ("CHANGELOG.md", 70)):
         assert len((ROOT / name).read_text().splitlines()) <= most, name
