@@ -197,38 +197,145 @@ pub(super) use by_windows;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cc::bench::{MSS, ack, config};
     use haltere_net::Time;
-    use haltere_net::rng::Streams;
+
+    /// Windows in segments of 1448 bytes, paced; slow start ends as it is told.
+    fn windows(segments: u64, usual: SlowStart) -> Windows {
+        Windows { window: segments * MSS, ..Windows::new(&config(), usual) }
+    }
+
+    /// The window and the threshold.
+    fn both(w: &Windows) -> (u64, u64) {
+        (w.window, w.ssthresh)
+    }
+
+    fn event(trigger: Trigger) -> Congestion {
+        Congestion { now: Time::ZERO, trigger, new_episode: true, in_flight: 0, lost: MSS }
+    }
+
+    /// Windows of 100 segments after an idle time and with a retransmission timeout, both in ms.
+    fn idle(idle_ms: u64, timeout_ms: u64) -> Windows {
+        let mut w = windows(100, SlowStart::Standard);
+        w.ssthresh = 50 * MSS;
+        let (timeout, after_idle) = (Span::from_millis(timeout_ms), Some(Span::from_millis(idle_ms)));
+        w.restart_after(&Sent {
+            now: Time::ZERO,
+            in_flight: 0,
+            total_delivered: 0,
+            after_idle,
+            app_limited: true,
+            timeout,
+        });
+        w
+    }
 
     #[test]
     fn a_long_idle_time_halves_the_window_a_timeout_down_to_the_initial_one() {
-        let stream = Streams::new(1, 0).named("cc");
-        let (slow_start, paced, tick, phase) = (None, false, Span::ZERO, Span::ZERO);
-        let config = Config {
-            mss: 1000,
-            wire: 1052,
-            grain: 1000,
-            connections: 1,
-            initial_window: 10_000,
-            slow_start,
-            reno_friendly: super::super::RenoFriendly::default(),
-            paced,
-            tick,
-            phase,
-            stream,
-        };
-        let after = |idle: u64| {
-            let mut w = Windows::new(&config, SlowStart::Standard);
-            w.window = 100_000;
-            let timeout = Span::from_millis(250);
-            let after_idle = Some(Span::from_millis(idle));
-            let now = Time::ZERO;
-            w.restart_after(&Sent { now, in_flight: 0, total_delivered: 0, after_idle, app_limited: true, timeout });
-            w.window
-        };
-        assert_eq!(after(200), 100_000);
-        assert_eq!(after(300), 50_000);
-        assert_eq!(after(800), 12_000);
-        assert_eq!(after(60_000), 10_000);
+        let after = |idle_ms| idle(idle_ms, 250).window / MSS;
+        assert_eq!([200, 250, 300, 800, 60_000].map(after), [100, 100, 50, 12, 10]);
+        assert_eq!(idle(300, 250).ssthresh, 75 * MSS, "three quarters of the window are remembered");
+        assert_eq!(both(&idle(300, 0)), (100 * MSS, 50 * MSS), "no timeout is known yet");
+        let mut small = windows(4, SlowStart::Standard);
+        let sent = Sent { after_idle: Some(Span::from_secs(9)), ..sent_after_a_second() };
+        small.restart_after(&sent);
+        assert_eq!(small.window, 4 * MSS, "a window below the initial one is kept");
+    }
+
+    fn sent_after_a_second() -> Sent {
+        let timeout = Span::from_secs(1);
+        Sent { now: Time::ZERO, in_flight: 0, total_delivered: 0, after_idle: None, app_limited: true, timeout }
+    }
+
+    #[test]
+    fn slow_start_grows_up_to_the_threshold_and_leaves_the_rest() {
+        let mut w = windows(10, SlowStart::Standard);
+        w.ssthresh = 11 * MSS;
+        let may = |limited, may_grow| ack(|ack| (ack.window_limited, ack.may_grow) = (limited, may_grow));
+        assert_eq!([w.grow(&may(false, true), MSS), w.grow(&may(true, false), MSS)], [None, None]);
+        assert_eq!(w.window, 10 * MSS, "a window that is not used does not grow");
+        assert_eq!((w.grow(&may(true, true), 3 * MSS), w.window), (Some(2 * MSS), 11 * MSS));
+        assert_eq!((w.grow(&may(true, true), MSS), w.window), (Some(MSS), 11 * MSS));
+    }
+
+    #[test]
+    fn linear_growth_adds_a_segment_for_each_window_and_keeps_the_rest_as_credit() {
+        let mut w = windows(10, SlowStart::Standard);
+        w.additive(25 * MSS, 10 * MSS);
+        assert_eq!((w.window, w.credit), (12 * MSS, 5 * MSS));
+        w.additive(4 * MSS, 10 * MSS);
+        assert_eq!((w.window, w.credit), (12 * MSS, 9 * MSS));
+        w.additive(MSS, 3 * MSS);
+        assert_eq!((w.window, w.credit), (13 * MSS, MSS), "old credit is worth one segment");
+        w.additive_reno(12 * MSS);
+        assert_eq!((w.window, w.credit), (14 * MSS, 0));
+    }
+
+    #[test]
+    fn a_loss_keeps_the_old_windows_until_it_is_undone() {
+        let mut w = windows(20, SlowStart::Standard);
+        w.credit = 9;
+        w.reduce(&event(Trigger::Loss), 10 * MSS + 1);
+        assert_eq!((both(&w), w.credit), ((10 * MSS, 10 * MSS), 0), "whole segments");
+        w.reduce(&Congestion { new_episode: false, ..event(Trigger::Loss) }, MSS);
+        assert_eq!(both(&w), (10 * MSS, 10 * MSS), "one reduction an episode");
+        w.undo();
+        assert_eq!(both(&w), (20 * MSS, u64::MAX));
+        w.ssthresh = 5 * MSS;
+        w.reduce(&event(Trigger::Loss), 10 * MSS);
+        w.undo();
+        assert_eq!(both(&w), (20 * MSS, 15 * MSS), "at least three quarters of the window");
+        w.reduce(&event(Trigger::Loss), MSS);
+        assert_eq!(both(&w), (2 * MSS, 2 * MSS), "never below two segments");
+        w.undo();
+        w.undo();
+        assert_eq!(w.window, 20 * MSS, "there is one thing to undo");
+    }
+
+    #[test]
+    fn after_a_timeout_a_segment_more_than_is_in_flight_may_be_sent_and_persistent_congestion_leaves_two() {
+        let mut w = windows(20, SlowStart::Standard);
+        w.reduce(&Congestion { in_flight: 3 * MSS + 7, ..event(Trigger::Timeout) }, 10 * MSS);
+        assert_eq!(both(&w), (4 * MSS, 10 * MSS));
+        w.reduce(&event(Trigger::PersistentCongestion), 10 * MSS);
+        assert_eq!(w.window, 2 * MSS);
+    }
+
+    /// Ten ACKs of a round whose RTT is this many ms; the RTT before was 100 ms.
+    fn round(w: &mut Windows, rtt_ms: u64, end: u64) -> Vec<u64> {
+        let ms = Span::from_millis;
+        let acks = (1..=10).map(|i| {
+            ack(|ack| {
+                (ack.now, ack.rtt) = (Time::ZERO + ms(3 * (end + i)), Some(ms(rtt_ms)));
+                (ack.acked_to, ack.sent_to, ack.delivered) = (end - 10 + i, end, 100 * MSS);
+            })
+        });
+        acks.map(|ack| w.consider_exit(&ack, Some(ms(100)))).collect()
+    }
+
+    #[test]
+    fn an_exit_slows_bounds_or_ends_slow_start() {
+        let mut w = windows(20, SlowStart::HyStartPlusPlus);
+        assert_eq!(round(&mut w, 100, 10), [100 * MSS; 10]);
+        assert_eq!(round(&mut w, 120, 20)[7..], [25 * MSS; 3], "a quarter, once the RTT has risen");
+        let mut unpaced = Windows { paced: false, ..windows(20, SlowStart::HyStartPlusPlus) };
+        assert_eq!(round(&mut unpaced, 100, 10), [8 * MSS; 10]);
+        let mut hystart = windows(20, SlowStart::HyStart);
+        assert_eq!((round(&mut hystart, 120, 10), hystart.ssthresh), (vec![100 * MSS; 10], 20 * MSS));
+        assert!(!hystart.in_slow_start());
+        // After a timeout HyStart watches again.
+        hystart.reduce(&Congestion { in_flight: 20 * MSS, ..event(Trigger::Timeout) }, 90 * MSS);
+        round(&mut hystart, 120, 20);
+        assert_eq!(both(&hystart), (21 * MSS, 21 * MSS));
+    }
+
+    #[test]
+    fn a_longer_segment_is_the_new_unit_and_two_of_them_the_least_window() {
+        let mut w = windows(1, SlowStart::Standard);
+        w.set_mss(9000);
+        assert_eq!((w.window, w.mss, w.grain), (18_000, 9000, 9000));
+        let mut bytes = Windows { grain: 1, ..windows(100, SlowStart::Standard) };
+        bytes.set_mss(9000);
+        assert_eq!((bytes.window, bytes.mss, bytes.grain), (100 * MSS, 9000, 1));
     }
 }
