@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from haltere.claims import OURS, Evidence, Verdict, all_of, claim, value
+from haltere.claims import OURS, Evidence, Verdict, all_of, answer, claim, value
 from haltere.paths.judging import text, within
 from haltere.paths.periods import Evolution
 from haltere.paths.policy_effect import MEASURES, effect, longer_share
@@ -76,6 +76,20 @@ def less_diverse(found: Evolution) -> Verdict:
 def dispersed(found: Evolution) -> Verdict:
     """The median geographic dispersion must rise, in both periods."""
     return all_of(*_changes(found, "dispersion", 0, _INFINITE))
+
+
+@answer
+def policy_changes(found: Evolution) -> list[str]:
+    """What the policy changes of the K shortest paths, in each period."""
+    sentences = []
+    for period in found.periods:
+        texts = {name: effect(period, name).texts() for name in ("paths", "hops", "delay", "dispersion")}
+        sentences.append(
+            f"In {period.name} {texts['paths']['under']} of the pairs keep a path under the policy. "
+            f"The mean length of their K shortest paths changes by {texts['hops']['change']}, the median delay by "
+            f"{texts['delay']['change']}, and the median geographic dispersion by {texts['dispersion']['change']}."
+        )
+    return sentences
 
 
 @value
