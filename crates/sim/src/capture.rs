@@ -2,9 +2,9 @@
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use haltere_net::Span;
-use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use pcap_file::{DataLink, TsResolution};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -151,9 +151,25 @@ fn pcap(bytes: &[u8]) -> Result<Vec<Seen>, String> {
     let mut reader = PcapReader::new(bytes).map_err(|e| format!("it is neither pcap nor pcapng: {e}"))?;
     let link = reader.header().datalink;
     let mut seen = Vec::new();
-    while let Some(packet) = reader.next_packet() {
+    let unit_ns: u64 = match reader.header().ts_resolution {
+        TsResolution::MicroSecond => 1000,
+        TsResolution::NanoSecond => 1,
+    };
+    let mut number = 0_u64;
+    // The raw packets: the others are refused where a capture has only their beginnings.
+    while let Some(packet) = reader.next_raw_packet() {
+        number += 1;
         let packet = packet.map_err(|e| format!("it is damaged: {e}"))?;
-        seen.extend(parse(link, packet.timestamp, &packet.data)?);
+        let (kept, sent) = (packet.incl_len, packet.orig_len);
+        if kept > sent {
+            return Err(format!("it is damaged: packet {number} of {sent} bytes has {kept} in the file"));
+        }
+        let fraction = u64::from(packet.ts_frac) * unit_ns;
+        if fraction >= 1_000_000_000 {
+            return Err(format!("it is damaged: the time of packet {number} has a fraction above a second"));
+        }
+        let at = Duration::from_secs(u64::from(packet.ts_sec)) + Duration::from_nanos(fraction);
+        seen.extend(parse(link, at, &packet.data)?);
     }
     Ok(seen)
 }

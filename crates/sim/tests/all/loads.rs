@@ -219,6 +219,32 @@ fn damaged_captures_are_refused_in_words() {
     }
 }
 
+/// A capture file of one packet of 1500 bytes over Ethernet, of which it has `kept` bytes; its header says at most 68.
+fn snapped(kept: u32, sent: u32, micros: u32) -> Vec<u8> {
+    let mut frame = vec![0; 68];
+    frame[12..14].copy_from_slice(&[0x08, 0x00]); // IPv4
+    // Version and length of the header, total length 1500, time to live, UDP, addresses, ports.
+    frame[14..18].copy_from_slice(&[0x45, 0, 0x05, 0xdc]);
+    frame[22..24].copy_from_slice(&[64, 17]);
+    frame[26..38].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2, 0x10, 0, 0, 53]);
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 68, 1, 7, micros, kept, sent] {
+        file.extend(u32::to_le_bytes(word));
+    }
+    file.extend(&frame[..frame.len().min(kept as usize)]);
+    file
+}
+
+#[test]
+fn a_capture_of_headers_alone_is_replayed_with_the_lengths_that_the_headers_state() {
+    let seen = Capture::read(&snapped(68, 1514, 5)).unwrap();
+    assert_eq!((seen.len, seen.at_ns, seen.flow), (vec![1500], vec![0], vec![0]));
+    let wrong = Capture::read(&snapped(68, 60, 5)).unwrap_err();
+    assert_eq!(wrong, "it is damaged: packet 1 of 60 bytes has 68 in the file");
+    assert!(Capture::read(&snapped(68, 1514, 1_000_000)).unwrap_err().contains("fraction"));
+    assert!(Capture::read(&snapped(70, 1514, 5)).unwrap_err().contains("damaged"), "it ends early");
+}
+
 #[test]
 fn uploads_and_copies_are_flows() {
     let json = r#"{"topology": {"kind": "point-to-point", "link": {"rate": "10Mbit/s", "delay": "5ms"}}, "duration": "10s",
