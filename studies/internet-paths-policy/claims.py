@@ -80,7 +80,7 @@ def dispersed(found: Evolution) -> Verdict:
 
 @answer
 def policy_changes(found: Evolution) -> list[str]:
-    """What the policy changes of the K shortest paths, in each period."""
+    """The changes of the K shortest paths under the policy, in each period."""
     sentences = []
     for period in found.periods:
         texts = {name: effect(period, name).texts() for name in ("paths", "hops", "delay", "dispersion")}

@@ -221,7 +221,7 @@ fn damaged_captures_are_refused_in_words() {
 
 /// A capture file of one packet of 1500 bytes over Ethernet, of which it has `kept` bytes; its header says at most 68.
 fn snapped(kept: u32, sent: u32, micros: u32) -> Vec<u8> {
-    let mut frame = vec![0; 68];
+    let mut frame = [0; 68];
     frame[12..14].copy_from_slice(&[0x08, 0x00]); // IPv4
     // Version and length of the header, total length 1500, time to live, UDP, addresses, ports.
     frame[14..18].copy_from_slice(&[0x45, 0, 0x05, 0xdc]);

@@ -304,6 +304,9 @@ mod tests {
         let mut exit = Exit::new(SlowStart::HyStart);
         let advice: Vec<_> = (1..=52).map(|ms| exit.on_ack(&at(1000 * ms, 0, 1000), delay, UNPACED)).collect();
         assert_eq!(advice.iter().position(|a| *a == Advice::Exit), Some(50), "51 ms after the start");
+        // The first ACK comes more than 2 ms after the start and is of no train.
+        let mut exit = Exit::new(SlowStart::HyStart);
+        assert!((5..=99).all(|ms| exit.on_ack(&at(1000 * ms, 0, 1000), delay, UNPACED) == Advice::Grow));
         // A round lasts until more is acknowledged than was sent when it began: its train is then as long.
         let mut exit = Exit::new(SlowStart::HyStart);
         let advice = (0..=60).map(|ms| exit.on_ack(&at(200_000 + 1000 * ms, (1 + ms).min(30), 30), delay, UNPACED));
