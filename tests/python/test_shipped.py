@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,14 @@ def test_every_study_of_the_repository_is_shipped() -> None:
 
 
 def test_every_file_of_a_study_is_package_data() -> None:
-    """`include` of pyproject.toml takes the files directly in a study's folder that have an ending.
-
-    The files in `kept` are for the pages of the repository.
-    """
+    """`include` of pyproject.toml names it. The files in `kept` are for the pages of the repository."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    patterns = [one["path"] for one in project["tool"]["maturin"]["include"]]
+    taken = {file.resolve() for pattern in patterns for file in ROOT.glob(pattern)}
     for study in shipped.studies():
         for file in study.folder.rglob("*"):
-            if not {"__pycache__", "kept"} & set(file.relative_to(study.folder).parts):
-                assert file.is_file() and file.suffix, f"{file} would not be in the wheel"
+            if file.is_file() and not {"__pycache__", "kept"} & set(file.relative_to(study.folder).parts):
+                assert file.resolve() in taken, f"{file} would not be in the wheel"
 
 
 def test_a_name_stands_for_a_shipped_study_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
