@@ -17,7 +17,7 @@ from haltere import Study
 from haltere.errors import InputError
 from haltere.metrics.tables import Tables
 from haltere.report import build
-from haltere.report.design import drawing
+from haltere.report.design import drawing, level_range
 from report_tables import Truth
 
 STUDY = Path(__file__).parents[2] / "studies" / "quic-dumbbell"
@@ -228,3 +228,10 @@ def test_the_report_is_the_same_wherever_its_results_lie(whole: tuple[Path, str]
     moved = tmp_path / "moved"
     shutil.copytree(path.parent, moved)
     assert build(moved, STUDY).read_text(encoding="utf-8") == text
+
+
+def test_a_drawing_names_the_factors_that_a_word_is_made_of() -> None:
+    factors = {"discipline": ["red", "codel"], "limit": ["50p", "100p"]}
+    assert level_range("{discipline}:limit={limit}", factors) == "by discipline and limit"
+    assert level_range("{limit}", factors) == "50 · 100 packets"
+    assert level_range("50p", factors) == "50 packets"

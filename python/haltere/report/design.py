@@ -12,9 +12,7 @@ from haltere.metrics import quantities
 
 Factors = Mapping[str, Sequence[str]]
 
-_PLACEHOLDER = re.compile(r"^\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}$")
-
-
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(?:\.[A-Za-z0-9_]+)?\}")
 _LONG = re.compile(r"(?<![\d.])\d{5,}(?!\.)")
 Links = Sequence[Mapping[str, Any]]
 """The links of an experiment in words, as the manifest states them (`haltere.runner.links`)."""
@@ -76,9 +74,15 @@ def drawing(scenario: Mapping[str, Any], factors: Factors) -> str:
 
 
 def level_range(value: Any, factors: Factors) -> str:
-    """A value of a scenario as shown to readers; for `{factor}` all its levels: `5 · 40 · 100 Mbit/s`."""
-    match = _PLACEHOLDER.match(value) if isinstance(value, str) else None
+    """A value of a scenario as shown to readers; for `{factor}` all its levels: `5 · 40 · 100 Mbit/s`.
+
+    For a text that factors are part of, their names: `by discipline and limit`.
+    """
+    match = _PLACEHOLDER.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[1] not in factors:
+        parts = [name for name in _PLACEHOLDER.findall(str(value)) if name in factors]
+        if parts:
+            return f"by {' and '.join(dict.fromkeys(parts))}"
         return quantities.text(str(value)) if isinstance(value, str | int | float) else "see the study file"
     return said(factors[match[1]], match[1])[0]
 
