@@ -15,7 +15,9 @@ import polars as pl
 
 from haltere.claims import OURS, MissingDataError, Verdict, all_of, answer, claim, remark, value
 from haltere.claims.agreement import Sides, log_ratio, side_by_side, within
+from haltere.metrics import quantities
 from haltere.metrics.tables import Tables
+from haltere.metrics.text import fixed
 
 SIDES = Sides("fidelity", "model", "linux")
 EXPERIMENTS = ("packets", "bytes", "shapers")
@@ -119,11 +121,13 @@ def in_short(tables: Tables) -> list[str]:
     rows = frame.sort(pl.col("log").abs(), descending=True).head(3).to_dicts()
     names = [name for name in frame.columns if name not in ("first", "second", "log")]
     where = "; ".join(
-        f"{', '.join(str(row[n]) for n in names if row[n] is not None)}: {row['log']:+.2f}" for row in rows
+        f"{', '.join(quantities.named(str(row[n]), n) for n in names if row[n] is not None)}: {fixed(row['log'], 2)}"
+        for row in rows
     )
     return [
         f"The mean queueing delays of model and kernel differ by {100 * np.median(sizes):.2f} % in the median case and "
-        f"by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} treatments. Worst: {where}."
+        f"by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} treatments. "
+        f"Worst, as ln(model / kernel): {where}."
     ]
 
 
