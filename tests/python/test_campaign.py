@@ -254,7 +254,7 @@ def test_runs_that_were_not_tried_count_as_the_others_do(monkeypatch: pytest.Mon
     [
         (["--workers", "0"], "--workers: is not a number of workers"),
         (["--replications", "0"], "--replications: is not a number of replications"),
-        (["--replications", "900000"], "replications: the campaign has 9,000,000 runs"),
+        (["--replications", "900000"], "replications: the campaign has 9\u202f000\u202f000 runs"),
         (["--variant", "x"], "--variant: the study has no such variant"),
         (["--experiment", "x"], "--experiment: the study has no such experiment"),
         (["--out", "small/study.toml"], "--out: is a file"),

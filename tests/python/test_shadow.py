@@ -37,7 +37,7 @@ def test_a_trace_says_where_each_shadow_parts(traced: Trace) -> None:
     assert without.parting is not None
     assert [decision.state for decision in without.parting.before] == ["slow_start", "slow_start"]
     assert [decision.state for decision in without.parting.after] == ["avoidance", "slow_start"]
-    assert without.parting.what.startswith("at an ACK (delivers 1 448 B, RTT ")
+    assert without.parting.what.startswith("at an ACK (delivers 1448 B, RTT ")
     assert without.sentence("tcp/cubic").startswith("tcp/cubic-hystart in the shadow of tcp/cubic parts at ")
     assert bbr.parting is not None
 
