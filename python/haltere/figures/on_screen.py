@@ -89,7 +89,8 @@ def _panel(figure: Figure, panel: Panel) -> str:
     title = ", ".join(text for text in (figure.title, panel.title) if text)
     name = title if figure.cell or figure.bare else f"{title}: {panel.y.label} by {panel.x.label}"
     # Wider than half as much again, text and cells of a small figure would be giants beside the page's own.
-    size = "" if figure.bare else f'style="max-width:{1.5 * frame.width:g}px" '
+    # Narrower than this, its letters would be under 9 px: it is scrolled in its place instead.
+    size = "" if figure.bare else f'style="max-width:{1.5 * frame.width:g}px;min-width:{0.83 * frame.width:.0f}px" '
     parts = [
         f'<svg class="plot{" map" if figure.bare else ""}" {size}viewBox="0 0 {frame.width:g} {frame.height:g}" '
         f'role="group" aria-label="{escape(name)}" tabindex="0">'
