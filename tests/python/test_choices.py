@@ -74,9 +74,10 @@ def test_a_cell_names_the_best_of_the_levels_that_are_surely_better(tmp_path: Pa
         assert found[0].text[1].startswith(("−4", "−3"))
         assert svg.count('class="mark two bold"') == 3 and svg.count('class="mark two faint"') == 1
         assert "no other kind is surely better than reference" in svg
-        # A small map is not stretched to the width of the page.
-        [(limit, wide)] = re.findall(r'max-width:(\S+)px" viewBox="0 0 (\S+) ', svg)
+        # A small map is not stretched to the width of the page, nor made so small that it cannot be read.
+        [(limit, least, wide)] = re.findall(r'max-width:([\d.]+)px;min-width:(\d+)px" viewBox="0 0 (\S+) ', svg)
         assert float(limit) == pytest.approx(1.5 * float(wide))
+        assert int(least) == round(0.83 * float(wide))
     assert len(figure.table.rows) == 8
     for path in on_paper.draw(figure, tmp_path / "kinds"):
         assert path.stat().st_size > 1000
