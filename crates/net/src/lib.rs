@@ -12,6 +12,7 @@ pub mod control;
 pub mod counters;
 pub mod cx;
 pub mod element;
+pub mod fault;
 pub mod incident;
 pub mod interface;
 pub mod link;

@@ -3,12 +3,104 @@
 //! An implementation is an [`Entry`]: plain data that states its [`Description`] and how it is built. A [`Handle`] to it is
 //! what configurations hold. A [`Registry`] is a list of handles, in which parsers look names up. The default registry of a
 //! kind holds the entries that come with this project; [`Registry::with`] adds others, which need no change here.
+//!
+//! Code of users that a program loads while it runs stands on the [`Shelf`] of its kind, under a name that ends in the digest of its
+//! text: `./mine.py#3fa94c1b2d5e6f70`. Every registry finds it there. A shelf is the one state of a process that outlives a
+//! run: what stands under a name never changes, so that a scenario means the same in any order of runs.
 
 use crate::nearest::meant;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+/// The sign between the name of a file of code and the digest of its text.
+pub const DIGEST: char = '#';
+
+/// How an entry makes what it stands for, of an `A`.
+pub enum Maker<A: 'static, R: 'static> {
+    /// By a function of the program.
+    BuiltIn(fn(A) -> R),
+    /// By code that was loaded.
+    Loaded(&'static (dyn Fn(A) -> R + Send + Sync)),
+}
+
+impl<A, R> Maker<A, R> {
+    /// Makes one.
+    pub fn make(&self, of: A) -> R {
+        match self {
+            Maker::BuiltIn(make) => make(of),
+            Maker::Loaded(make) => make(of),
+        }
+    }
+}
+
+impl<A, R> Clone for Maker<A, R> {
+    fn clone(&self) -> Maker<A, R> {
+        *self
+    }
+}
+
+impl<A, R> Copy for Maker<A, R> {}
+
+impl<A, R> fmt::Debug for Maker<A, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Maker::BuiltIn(_)) { "BuiltIn" } else { "Loaded" })
+    }
+}
+
+/// Makes the entry of a name that ends in a digest.
+pub type Loader<E> = fn(&str) -> Result<&'static E, String>;
+
+/// The entries of a kind that a program loaded.
+pub struct Shelf<E: 'static> {
+    entries: RwLock<BTreeMap<String, Handle<E>>>,
+    loader: OnceLock<Loader<E>>,
+}
+
+impl<E: Entry> Shelf<E> {
+    /// A shelf on which nothing stands.
+    #[expect(clippy::new_without_default, reason = "each kind has one, which is a constant")]
+    pub const fn new() -> Shelf<E> {
+        Shelf { entries: RwLock::new(BTreeMap::new()), loader: OnceLock::new() }
+    }
+
+    /// Sets what makes entries of names. A program sets it once, before it reads a scenario; the first one stays.
+    pub fn load_by(&self, loader: Loader<E>) {
+        self.loader.get_or_init(|| loader);
+    }
+
+    /// The entry of a name that ends in a digest. It is loaded when it is first asked for, and stays.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be loaded.
+    pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
+        self.find_or(name, || match self.loader.get() {
+            Some(load) => load(name),
+            None => {
+                Err(format!("{name:?} names a file of code, and this program loads none: use one that is built in"))
+            }
+        })
+    }
+
+    /// The entry of a name, which is made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As `make`.
+    pub fn find_or(&self, name: &str, make: impl FnOnce() -> Result<&'static E, String>) -> Result<Handle<E>, String> {
+        if let Some(found) = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(*found);
+        }
+        // The lock is not held meanwhile: what loads may ask for other entries, and the first of two that load the same stays.
+        let made = Handle(make()?);
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(*entries.entry(name.to_string()).or_insert(made))
+    }
+}
 
 /// The name, summary and reference of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +120,8 @@ pub trait Entry: Sync + Sized + 'static {
     /// The entries that come with this project.
     const BUILT_IN: &'static [Handle<Self>];
 
+    /// Where those stand that the program loaded.
+    fn shelf() -> &'static Shelf<Self>;
     /// Its name, summary and reference.
     fn description(&self) -> &Description;
 }
@@ -118,9 +212,10 @@ impl<E: Entry> Registry<E> {
         }
     }
 
-    /// The entry called `name`.
+    /// The entry called `name`: one of the registry, or code that was loaded or can be.
     pub fn find(&self, name: &str) -> Option<Handle<E>> {
-        self.0.iter().copied().find(|entry| entry.name() == name)
+        let own = self.0.iter().copied().find(|entry| entry.name() == name);
+        own.or_else(|| if name.contains(DIGEST) { E::shelf().named(name).ok() } else { None })
     }
 
     /// The entry called `name`.
@@ -129,6 +224,9 @@ impl<E: Entry> Registry<E> {
     ///
     /// If there is none; the error says which was meant, and lists the names.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
+        if name.contains(DIGEST) {
+            return E::shelf().named(name);
+        }
         self.find(name).ok_or_else(|| format!("unknown {} {name:?}: {}", E::KIND, self.known(name)))
     }
 
@@ -162,6 +260,11 @@ macro_rules! built_in {
         impl $crate::registry::Entry for $entry {
             const KIND: &'static str = $kind;
             const BUILT_IN: &'static [$crate::registry::Handle<$entry>] = &[$($constant),*];
+
+            fn shelf() -> &'static $crate::registry::Shelf<$entry> {
+                static SHELF: $crate::registry::Shelf<$entry> = $crate::registry::Shelf::new();
+                &SHELF
+            }
 
             fn description(&self) -> &$crate::registry::Description {
                 &self.description

@@ -177,6 +177,7 @@ impl Driver {
             tick: Span::ZERO,
             phase: Span::ZERO,
             stream: plan.stream.clone(),
+            values: &[],
         });
         let mut driver = Driver {
             plan,

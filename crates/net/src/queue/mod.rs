@@ -31,6 +31,7 @@ pub use length::{Length, Limit, Scale};
 pub use tickets::Ticket;
 
 use crate::packet::Packet;
+use crate::registry::Maker;
 use crate::time::Time;
 use std::any::Any;
 

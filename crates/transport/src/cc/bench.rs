@@ -23,6 +23,7 @@ pub fn config() -> Config {
         tick: Span::ZERO,
         phase: Span::ZERO,
         stream: Streams::new(7, 0).named("bbr"),
+        values: &[],
     }
 }
 

@@ -18,7 +18,8 @@ mod windows;
 
 pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
-use haltere_net::registry::{Description, Handle};
+use haltere_net::nearest::meant;
+use haltere_net::registry::{Description, Entry as _, Handle, Maker};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 pub use reno_friendly::RenoFriendly;
@@ -50,6 +51,23 @@ pub struct Config {
     pub phase: Span,
     /// The random stream of algorithms that draw random numbers.
     pub stream: Stream,
+    /// The values of the [`Parameter`]s that the algorithm declares, in their order. [`Implementation::build`] sets them.
+    pub values: &'static [f64],
+}
+
+/// A number by which a congestion control can be tuned: `+gain=1.5` behind its name in a contender.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// Its name: small letters, digits and hyphens.
+    pub name: &'static str,
+    /// Its value, unless a contender gives another.
+    pub default: f64,
+    /// The least value.
+    pub least: f64,
+    /// The largest value.
+    pub most: f64,
+    /// Its meaning, in one line.
+    pub summary: &'static str,
 }
 
 /// How slow start ends early.
@@ -344,8 +362,12 @@ pub struct Implementation {
     pub send_windows: u64,
     /// The mechanisms that it heeds and other algorithms do not.
     pub heeds: &'static [&'static str],
+    /// What it can be tuned by.
+    pub parameters: &'static [Parameter],
+    /// The values of these parameters; empty for their defaults.
+    pub values: &'static [f64],
     /// Makes a controller for a path.
-    pub build: fn(Config) -> Box<dyn CongestionController>,
+    pub build: Maker<Config, Box<dyn CongestionController>>,
 }
 
 /// A congestion control, as configurations hold it.
@@ -366,13 +388,49 @@ impl Implementation {
             prompt_rtts: false,
             send_windows: 2,
             heeds: &[],
-            build,
+            parameters: &[],
+            values: &[],
+            build: Maker::BuiltIn(build),
         }
     }
 
     /// A controller for a path.
     pub fn build(&self, config: Config) -> Box<dyn CongestionController> {
-        (self.build)(config)
+        self.build.make(Config { values: self.values, ..config })
+    }
+
+    /// The same algorithm with other values of its parameters. Its name has those that are not the default.
+    ///
+    /// # Errors
+    ///
+    /// If it has no such parameter, or a value is outside its range. The error says what would be right.
+    pub fn tuned(&'static self, given: &[(&str, f64)]) -> Result<Algorithm, String> {
+        let mut values: Vec<f64> = self.parameters.iter().map(|parameter| parameter.default).collect();
+        for (name, value) in given {
+            let Some(at) = self.parameters.iter().position(|parameter| parameter.name == *name) else {
+                let known: Vec<_> = self.parameters.iter().map(|parameter| parameter.name).collect();
+                let meant = meant(name, known.iter().copied());
+                let known =
+                    if known.is_empty() { "it has none".into() } else { format!("there are {}", known.join(", ")) };
+                return Err(format!("has the unknown parameter {name:?}: {meant}{known}"));
+            };
+            let Parameter { least, most, .. } = self.parameters[at];
+            if !(least..=most).contains(value) {
+                return Err(format!("sets {name} to {value}: give a number from {least} to {most}"));
+            }
+            values[at] = *value;
+        }
+        let others = self.parameters.iter().zip(&values).filter(|(parameter, value)| parameter.default != **value);
+        let tail: String = others.map(|(parameter, value)| format!("+{}={value}", parameter.name)).collect();
+        if tail.is_empty() {
+            return Ok(Handle(self));
+        }
+        let name = format!("{}{tail}", self.description.name);
+        Implementation::shelf().find_or(&name, || {
+            let description = Description { name: name.clone().leak(), ..self.description };
+            let label = format!("{}{tail}", self.label).leak();
+            Ok(Box::leak(Box::new(Implementation { description, label, values: values.leak(), ..*self })))
+        })
     }
 
     /// Whether it depends on marks.

@@ -279,6 +279,7 @@ fn fresh(algorithm: Algorithm) -> Box<dyn CongestionController> {
         tick: Span::ZERO,
         phase: Span::ZERO,
         stream: Streams::new(0, 0).named("mechanisms"),
+        values: &[],
     })
 }
 

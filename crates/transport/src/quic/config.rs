@@ -237,6 +237,7 @@ impl Config {
             tick: Span::ZERO,
             phase: Span::ZERO,
             stream,
+            values: &[],
         }
     }
 

@@ -270,6 +270,7 @@ impl Config {
             tick: self.tick,
             phase: self.phase,
             stream,
+            values: &[],
         }
     }
 

@@ -61,6 +61,7 @@ impl Net {
                 tick: Span::ZERO,
                 phase: Span::ZERO,
                 stream: Streams::new(seed, 0).named("cc"),
+                values: &[],
             });
             let rtt_ms = links[*link].rtt_ms;
             cc.on_established(&Established { now: Time::ZERO, rtt: Some(span(rtt_ms)) });
@@ -315,6 +316,7 @@ proptest! {
                 tick: Span::ZERO,
                 phase: Span::ZERO,
                 stream: Streams::new(1, 0).named("cc"),
+                values: &[],
             });
             let lost = |now, in_flight| Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight, lost: MSS };
             cc.on_congestion(&lost(Time::ZERO, segments * MSS));

@@ -7,7 +7,7 @@ use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
 use haltere_net::packet::{Ecn, Packet};
 use haltere_net::queue::{Backlog, DropReason, Fates, Length, Place, QueueConfig, QueueDiscipline, Ticket};
-use haltere_net::registry::{Description, Registry};
+use haltere_net::registry::{Description, Maker, Registry};
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Rate, Span, Time};
 use haltere_transport::cc::{self, Ack, Algorithm, Congestion, CongestionController, Marks};
@@ -60,7 +60,7 @@ impl PathScheduler for Last {
 
 static LAST: scheduler::Implementation = scheduler::Implementation {
     description: Description { name: "last", summary: "the path with the highest number", reference: "this test" },
-    build: || Box::new(Last),
+    build: Maker::BuiltIn(|_| Box::new(Last)),
 };
 
 /// Last in, first out; every packet that finds others waiting is marked.
@@ -108,7 +108,7 @@ impl<B: Send> QueueDiscipline<B> for Stack<B> {
 
 static STACK: haltere_net::queue::Implementation = haltere_net::queue::Implementation {
     description: Description { name: "stack", summary: "last in, first out", reference: "this test" },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 fn link(ms: u64) -> LinkConfig {

@@ -70,6 +70,7 @@ impl Rounds {
             tick,
             phase: Span::ZERO,
             stream: Streams::new(1, 0).named("cc"),
+            values: &[],
         });
         let now = Time::ZERO + Span::from_secs(1);
         let mut path = Rounds {

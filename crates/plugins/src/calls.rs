@@ -1,0 +1,302 @@
+//! A controller behind the functions of the C interface.
+#![allow(unsafe_code, reason = "the functions are those of a library")]
+
+use crate::abi;
+use crate::checked::{UNDECIDED, Verdict};
+use crate::convert::{Event, size, time};
+use haltere_net::registry::{Description, Maker};
+use haltere_net::rng::Stream;
+use haltere_net::{Rate, Time};
+use haltere_transport::cc::{
+    Ack, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, Parameter,
+    PathView, Sent, SlowStart, Startup,
+};
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt;
+
+/// The most paths that are shown to a controller.
+const PATHS: usize = 256;
+
+/// A controller of a library.
+struct Controller {
+    table: &'static abi::CongestionControl,
+    state: *mut c_void,
+    control: abi::Control,
+    verdict: Verdict,
+    /// In a box, so that its address stays.
+    #[expect(dead_code, reason = "the library draws from it by its address")]
+    dice: Box<Stream>,
+    /// The paths as the library sees them, kept for their memory.
+    paths: Vec<abi::Path>,
+}
+
+// SAFETY: the interface says that a controller may be called by any thread, by one at a time, and it is owned by one.
+unsafe impl Send for Controller {}
+
+// SAFETY: the interface says that tables do not change.
+unsafe impl Send for abi::CongestionControl {}
+// SAFETY: as above.
+unsafe impl Sync for abi::CongestionControl {}
+
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("verdict", &self.verdict).finish_non_exhaustive()
+    }
+}
+
+unsafe extern "C" fn random(dice: *mut c_void) -> u64 {
+    // SAFETY: `dice` is the box of the controller that was created with it, which lives as long as the controller.
+    unsafe { (*dice.cast::<Stream>()).bits() }
+}
+
+impl Controller {
+    fn new(name: &'static str, table: &'static abi::CongestionControl, config: Config) -> Controller {
+        let mut dice = Box::new(config.stream);
+        let faults = dice.faults().clone();
+        let form = abi::Config {
+            mss: size(config.mss),
+            wire: size(config.wire),
+            grain: size(config.grain),
+            initial_window: size(config.initial_window),
+            connections: size(config.connections),
+            tick: size(config.tick.as_nanos()),
+            phase: size(config.phase.as_nanos()),
+            slow_start: match config.slow_start {
+                None => abi::HALTERE_SLOW_START_OWN,
+                Some(SlowStart::Standard) => abi::HALTERE_SLOW_START_STANDARD,
+                Some(SlowStart::HyStart) => abi::HALTERE_SLOW_START_HYSTART,
+                Some(SlowStart::HyStartPlusPlus) => abi::HALTERE_SLOW_START_HYSTARTPP,
+            },
+            paced: config.paced,
+            parameters: config.values.as_ptr(),
+            parameter_count: config.values.len(),
+            random: Some(random),
+            dice: std::ptr::from_mut(&mut *dice).cast(),
+        };
+        let mut control = UNDECIDED;
+        let mut verdict = Verdict::new(name, config.mss, faults);
+        // SAFETY: the pointers are valid during the call, and the table's functions are as the interface says, which `check` has
+        // seen to as far as can be seen.
+        let state = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create(&form, &mut control) });
+        let mut made = Controller { table, state, control, verdict: verdict.clone(), dice, paths: Vec::new() };
+        if state.is_null() && control.failure.is_null() {
+            verdict.fail("create: it returned NULL");
+            made.verdict = verdict;
+        } else {
+            made.look("create");
+        }
+        made
+    }
+
+    /// Takes what the last call decided.
+    #[inline]
+    fn look(&mut self, call: &str) {
+        if !self.control.failure.is_null() {
+            // SAFETY: the interface says that it is a text that ends in a zero and stays until the next call.
+            let reason = unsafe { CStr::from_ptr(self.control.failure) }.to_string_lossy().into_owned();
+            self.verdict.fail(&format!("{call}: {reason}"));
+            return;
+        }
+        self.verdict.take(call, &self.control);
+    }
+
+    /// Calls a function with an event, if the library has it.
+    #[inline]
+    fn tell<E: Event>(
+        &mut self,
+        call: &str,
+        function: Option<unsafe extern "C" fn(*mut c_void, *const E::Form, *mut abi::Control)>,
+        event: &E,
+    ) {
+        let Some(function) = function.filter(|_| !self.verdict.failed()) else { return };
+        // SAFETY: the state is the one that `create` returned, and the event is valid during the call.
+        unsafe { function(self.state, &event.form(), &mut self.control) };
+        self.look(call);
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.table.destroy.filter(|_| !self.state.is_null()) {
+            // SAFETY: the state is the one that `create` returned, and is not used again.
+            unsafe { destroy(self.state) };
+        }
+    }
+}
+
+impl CongestionController for Controller {
+    fn on_established(&mut self, event: &Established) {
+        self.tell("on_established", self.table.on_established, event);
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        self.tell("on_sent", self.table.on_sent, sent);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]) {
+        let Some(function) = self.table.on_ack.filter(|_| !self.verdict.failed()) else { return };
+        self.paths.clear();
+        self.paths.extend(siblings.iter().take(PATHS).map(Event::form));
+        self.control.ask = abi::HALTERE_ASK_NOTHING;
+        // SAFETY: the state is the one that `create` returned; the ACK and as many paths as are said are valid during the call.
+        unsafe { function(self.state, &ack.form(), self.paths.as_ptr(), self.paths.len(), &mut self.control) };
+        self.look("on_ack");
+    }
+
+    fn on_echo(&mut self, echo: &Echo) {
+        self.tell("on_echo", self.table.on_echo, echo);
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        self.tell("on_lost", self.table.on_lost, lost);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.tell("on_congestion", self.table.on_congestion, event);
+    }
+
+    fn on_undo(&mut self) {
+        let Some(function) = self.table.on_undo.filter(|_| !self.verdict.failed()) else { return };
+        // SAFETY: the state is the one that `create` returned.
+        unsafe { function(self.state, &mut self.control) };
+        self.look("on_undo");
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        let Some(function) = self.table.on_recovered.filter(|_| !self.verdict.failed()) else { return };
+        // SAFETY: the state is the one that `create` returned.
+        unsafe { function(self.state, time(now), &mut self.control) };
+        self.look("on_recovered");
+    }
+
+    #[inline]
+    fn window(&self) -> u64 {
+        self.verdict.decisions.window
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.verdict.decisions.ssthresh
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.verdict.decisions.pacing_rate
+    }
+
+    fn send_quantum(&self) -> u64 {
+        self.verdict.decisions.send_quantum
+    }
+
+    fn owns_recovery(&self) -> bool {
+        self.verdict.decisions.owns_recovery
+    }
+
+    fn asks(&self) -> Ask {
+        self.verdict.decisions.ask
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.verdict.decisions.in_slow_start
+    }
+
+    fn set_mss(&mut self, mss: u64, wire: u64) {
+        let Some(function) = self.table.set_mss.filter(|_| !self.verdict.failed()) else { return };
+        // SAFETY: the state is the one that `create` returned.
+        unsafe { function(self.state, size(mss), size(wire), &mut self.control) };
+        self.look("set_mss");
+    }
+}
+
+/// A text of a library, which stays as long as the library: for ever.
+fn text(of: *const c_char, what: &str) -> Result<&'static str, String> {
+    if of.is_null() {
+        return Err(format!("it has no {what}: set it in its table"));
+    }
+    // SAFETY: the interface says that texts end in a zero and stay.
+    let text = unsafe { CStr::from_ptr(of) };
+    text.to_str().map_err(|_| format!("its {what} is not UTF-8: write it in UTF-8"))
+}
+
+/// A parameter's name is written in contenders, so that signs and blanks must not stand in it.
+fn is_name(name: &str) -> bool {
+    let inside = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.bytes().all(inside) && !name.ends_with('-')
+}
+
+/// A congestion control of a table, under this name.
+///
+/// # Errors
+///
+/// If the table lacks what it must have; the error says what, and what to do.
+pub fn from_table(
+    name: &'static str,
+    table: &'static abi::CongestionControl,
+) -> Result<&'static Implementation, String> {
+    if table.size != size_of::<abi::CongestionControl>() {
+        return Err(format!(
+            "its table has {} bytes and not {}: build it again with the haltere.h of this version (haltere new writes it)",
+            table.size,
+            size_of::<abi::CongestionControl>()
+        ));
+    }
+    let has = [table.create.is_some(), table.on_ack.is_some(), table.on_congestion.is_some()];
+    if let Some(missing) = has.iter().position(|has| !has) {
+        let missing = ["create", "on_ack", "on_congestion"][missing];
+        return Err(format!("its {missing} is NULL: a congestion control needs create, on_ack and on_congestion"));
+    }
+    let parameters = parameters(table)?;
+    let marks = match table.flags {
+        flags if flags & abi::HALTERE_L4S != 0 => Marks::L4s,
+        flags if flags & abi::HALTERE_NEEDS_ECN != 0 => Marks::Needed,
+        _ => Marks::Optional,
+    };
+    let heeds = table.flags & abi::HALTERE_HEEDS_SLOW_START != 0;
+    let description = Description {
+        name,
+        summary: text(table.summary, "summary")?,
+        reference: if table.reference.is_null() { "" } else { text(table.reference, "reference")? },
+    };
+    let build = Box::leak(Box::new(move |config: Config| -> Box<dyn CongestionController> {
+        Box::new(Controller::new(name, table, config))
+    }));
+    Ok(Box::leak(Box::new(Implementation {
+        description,
+        label: text(table.label, "label")?,
+        shade: None,
+        linux: None,
+        slow_start: if heeds { Startup::SlowStart(SlowStart::Standard) } else { Startup::Own },
+        marks,
+        coupled: table.flags & abi::HALTERE_COUPLED != 0,
+        prompt_rtts: table.flags & abi::HALTERE_PROMPT_RTTS != 0,
+        send_windows: 2,
+        heeds: &[],
+        parameters: parameters.leak(),
+        values: &[],
+        build: Maker::Loaded(build),
+    })))
+}
+
+fn parameters(table: &abi::CongestionControl) -> Result<Vec<Parameter>, String> {
+    let count = table.parameter_count as usize;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    if table.parameters.is_null() {
+        return Err(format!("it says that it has {count} parameters, and the pointer to them is NULL"));
+    }
+    // SAFETY: the interface says that there are as many as the count says.
+    let given = unsafe { std::slice::from_raw_parts(table.parameters, count) };
+    let parameter = |(n, given): (usize, &abi::Parameter)| {
+        let name = text(given.name, &format!("name of parameter {n}"))?;
+        if !is_name(name) {
+            return Err(format!("its parameter {name:?} has a wrong name: write small letters, digits and hyphens"));
+        }
+        let abi::Parameter { default_value: default, least, most, .. } = *given;
+        if !(least.is_finite() && most.is_finite() && (least..=most).contains(&default)) {
+            return Err(format!("its parameter {name} has the default {default}, outside its range {least} to {most}"));
+        }
+        Ok(Parameter { name, default, least, most, summary: text(given.summary, &format!("summary of {name}"))? })
+    };
+    given.iter().enumerate().map(parameter).collect()
+}

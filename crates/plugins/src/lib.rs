@@ -1,0 +1,23 @@
+//! Congestion controls of users: code that is loaded while a program runs, and called through the interface of our own.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `abi` | the C interface, from which `include/haltere.h` is generated |
+//! | `convert` | our events as the interface has them |
+//! | `calls` | a controller behind the interface's functions |
+//! | `library` | a shared library, and what it says of itself |
+//! | `checked` | what a controller decides is checked before a transport sees it |
+//!
+//! A library is native code of its user: it can do what the process can. Loading it is therefore never done unasked; who asks is
+//! decided above this crate.
+
+pub mod abi;
+mod calls;
+mod checked;
+mod convert;
+mod library;
+
+pub use calls::from_table;
+pub use checked::{Decisions, Verdict};
+pub use convert::Event;
+pub use library::{Entry, load};

@@ -1,0 +1,74 @@
+//! `include/haltere.h` is what `cbindgen` makes of `src/abi.rs`.
+
+use cbindgen::{Builder, Config, Language, Style};
+use std::path::Path;
+
+/// The names of the interface's types, ours and those in C.
+const NAMES: [(&str, &str); 13] = [
+    ("Config", "haltere_config"),
+    ("Established", "haltere_established"),
+    ("Sent", "haltere_sent"),
+    ("RateSample", "haltere_rate_sample"),
+    ("Ack", "haltere_ack"),
+    ("Echo", "haltere_echo"),
+    ("Lost", "haltere_lost"),
+    ("Congestion", "haltere_congestion"),
+    ("Path", "haltere_path"),
+    ("Control", "haltere_control"),
+    ("Parameter", "haltere_parameter"),
+    ("CongestionControl", "haltere_congestion_control"),
+    ("Plugin", "haltere_plugin"),
+];
+
+const ABOVE: &str = "\
+/* The interface of haltere for congestion controls in shared libraries, version 1.
+ *
+ * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
+ * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
+ *
+ * Generated from crates/plugins/src/abi.rs. Licence: Apache-2.0 or MIT, as you like. */";
+
+const BELOW: &str = "\
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+/* What the library exports. `abi` is the version that the host has: return NULL if yours is another. */
+#if defined(_WIN32)
+__declspec(dllexport)
+#elif defined(__GNUC__)
+__attribute__((visibility(\"default\")))
+#endif
+const haltere_plugin *haltere_plugin_of(uint32_t abi);
+
+#ifdef __cplusplus
+}
+#endif";
+
+#[test]
+fn the_header_is_that_of_the_interface() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut config = Config {
+        language: Language::C,
+        style: Style::Type,
+        header: Some(ABOVE.into()),
+        trailer: Some(BELOW.into()),
+        include_guard: Some("HALTERE_H".into()),
+        documentation: true,
+        line_length: 120,
+        ..Config::default()
+    };
+    config.export.rename = NAMES.into_iter().map(|(ours, theirs)| (ours.into(), theirs.into())).collect();
+    config.export.include = vec!["Plugin".into()];
+    let made = Builder::new().with_config(config).with_src(root.join("src/abi.rs")).generate().unwrap();
+    let mut text = Vec::new();
+    made.write(&mut text);
+    let text = String::from_utf8(text).unwrap();
+    let file = root.join("include/haltere.h");
+    if std::env::var_os("HALTERE_WRITE_HEADER").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, &text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(kept == text, "include/haltere.h is not that of src/abi.rs: run HALTERE_WRITE_HEADER=1 cargo test -p haltere-plugins");
+}

@@ -1,0 +1,3 @@
+//! Tests of the interface of libraries.
+
+mod header;
