@@ -224,12 +224,28 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.bytes().all(inside) && !name.ends_with('-')
 }
 
-/// A congestion control of a table, under this name.
+/// A congestion control whose table stands at an address of this process and stays there. `shown` is its name in messages.
 ///
 /// # Errors
 ///
 /// If the table lacks what it must have; the error says what, and what to do.
-pub fn from_table(
+pub fn from_address(
+    shown: &'static str,
+    name: &'static str,
+    address: usize,
+) -> Result<&'static Implementation, String> {
+    // SAFETY: the caller says that a table stands there.
+    let table = unsafe { std::ptr::with_exposed_provenance::<abi::CongestionControl>(address).as_ref() };
+    from_table(shown, name, table.ok_or_else(|| format!("{shown}: its table is at no address"))?)
+}
+
+/// A congestion control of a table, under this name. `shown` is its name in messages.
+///
+/// # Errors
+///
+/// If the table lacks what it must have; the error says what, and what to do.
+pub(crate) fn from_table(
+    shown: &'static str,
     name: &'static str,
     table: &'static abi::CongestionControl,
 ) -> Result<&'static Implementation, String> {
@@ -257,8 +273,9 @@ pub fn from_table(
         summary: text(table.summary, "summary")?,
         reference: if table.reference.is_null() { "" } else { text(table.reference, "reference")? },
     };
+    let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
     let build = Box::leak(Box::new(move |config: Config| -> Box<dyn CongestionController> {
-        Box::new(Controller::new(name, table, config))
+        Box::new(Controller::new(shown, table, config))
     }));
     Ok(Box::leak(Box::new(Implementation {
         description,
@@ -272,7 +289,7 @@ pub fn from_table(
         send_windows: 2,
         heeds: &[],
         parameters: parameters.leak(),
-        values: &[],
+        values: defaults.leak(),
         build: Maker::Loaded(build),
     })))
 }

@@ -45,7 +45,7 @@ impl Decisions {
 }
 
 /// The controls of a controller, as they are before it is created.
-pub(crate) const UNDECIDED: abi::Control = abi::Control {
+pub const UNDECIDED: abi::Control = abi::Control {
     window: 0,
     ssthresh: abi::HALTERE_NEVER,
     pacing_rate: 0,

@@ -11,7 +11,7 @@ pub(crate) fn size(bytes: u64) -> i64 {
 }
 
 /// A time as the interface has it.
-pub(crate) fn time(at: Time) -> i64 {
+pub fn time(at: Time) -> i64 {
     size(at.as_nanos())
 }
 

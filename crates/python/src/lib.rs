@@ -11,6 +11,7 @@ mod paths;
 #[cfg(all(feature = "peers", target_os = "linux"))]
 mod peers;
 mod place;
+mod plugins;
 mod scenario;
 
 use haltere_net::queue::{Discipline, Parameter};
@@ -226,6 +227,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     link::add(module)?;
     paths::add(module)?;
+    plugins::add(module)?;
     scenario::add(module)?;
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(probe_result, module)?)?;

@@ -137,8 +137,12 @@ fn drive(
     }
     let mut open = awaited.iter().filter(|awaited| **awaited).count();
     let may_end = may_end && open > 0;
-    // This is called after each process's turn, because a process can only finish in its own turn.
+    // This is called after each process's turn, because a process can only finish, and loaded code only fail, in its own turn.
+    let faults = run.faults.clone();
     let mut done = |processes: &[Process], called: ProcessId| {
+        if faults.raised().is_some() {
+            return true;
+        }
         let called = called.0 as usize;
         if awaited[called] && processes[called].is_over() {
             awaited[called] = false;

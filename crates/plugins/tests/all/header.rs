@@ -70,5 +70,8 @@ fn the_header_is_that_of_the_interface() {
         std::fs::write(&file, &text).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(kept == text, "include/haltere.h is not that of src/abi.rs: run HALTERE_WRITE_HEADER=1 cargo test -p haltere-plugins");
+    assert!(
+        kept == text,
+        "include/haltere.h is not that of src/abi.rs: run HALTERE_WRITE_HEADER=1 cargo test -p haltere-plugins"
+    );
 }

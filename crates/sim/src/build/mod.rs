@@ -39,6 +39,7 @@ pub use elements::elements;
 use endpoints::Worker;
 pub(crate) use flows::FlowPart;
 use haltere_net::Span;
+use haltere_net::fault::Faults;
 use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
 use mqtt::Brokers;
@@ -55,6 +56,8 @@ pub(crate) struct Run {
     pub loads: Vec<Part<Load>>,
     /// The broker on each node that has one.
     pub brokers: BTreeMap<NodeId, ProcessId>,
+    /// Where loaded code says that it failed.
+    pub faults: Faults,
 }
 
 impl Run {
@@ -118,7 +121,7 @@ pub(crate) fn build(
     }
     let shadows = files.map_or(&[][..], |files| &files.shadows);
     let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
-    let site = &Site { scenario, fidelity, streams, worker: Worker::default(), files };
+    let site = &Site { scenario, fidelity, streams: streams.clone(), worker: Worker::default(), files };
     let (mut roster, mut brokers) = (Roster::default(), Brokers::new(scenario, &topology));
     // Slots are numbered in this order. Every flow has one for a delivery, whether or not it has messages.
     let of_flows = roster.slots(paths.len());
@@ -144,7 +147,8 @@ pub(crate) fn build(
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &flows, files, &origin)).transpose()?;
     let (spawns, owners) = roster.finish();
-    Ok(Run { world: World::new(topology, elements, spawns, recorder), owners, flows, probes, loads, brokers })
+    let world = World::new(topology, elements, spawns, recorder);
+    Ok(Run { world, owners, flows, probes, loads, brokers, faults: streams.faults().clone() })
 }
 
 /// A qlog file describes one connection, and processes of MQTT have several.

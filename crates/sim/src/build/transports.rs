@@ -97,7 +97,7 @@ impl Kit {
             log: None,
             past: Arc::new(past),
             worker: site.worker.clone(),
-            streams: site.streams,
+            streams: site.streams.clone(),
         })
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 #[derive(Serialize, Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// Its name in contenders.
-    pub name: &'static str,
+    pub name: String,
     /// Its value, as contenders write it.
     pub value: String,
     /// Why the contender cannot write this value: its congestion control ignores the mechanism.
@@ -77,8 +77,14 @@ impl Contender {
         let of_stacks = [Switch::StockBuffers, Switch::Haltere, Switch::NullCipher];
         let switches = Switch::ALL.into_iter().filter(offered).filter(|s| !of_stacks.contains(s));
         found.extend(switches.map(|s| Setting {
-            name: s.describe().name,
+            name: s.describe().name.to_string(),
             value: if self.has(s) { "on" } else { "off" }.into(),
+            fixed: None,
+        }));
+        let parameters = algorithm.0.parameters.iter().zip(algorithm.0.values);
+        found.extend(parameters.map(|(parameter, value)| Setting {
+            name: parameter.name.to_string(),
+            value: value.to_string(),
             fixed: None,
         }));
         found
@@ -89,7 +95,7 @@ impl Contender {
             let facts = mechanism.facts;
             let value = self.resolved(algorithm, facts.name, mechanism.get(config));
             let fixed = self.transport.unfit(algorithm, facts.name, value);
-            Setting { name: facts.name, value: facts.show(value), fixed }
+            Setting { name: facts.name.to_string(), value: facts.show(value), fixed }
         };
         table.iter().map(row).collect()
     }
@@ -173,7 +179,7 @@ mod tests {
     fn a_stack_tells_what_is_set() {
         let found = Contender::parse("quic/cubic+haltere-hystart").unwrap().effective(Fidelity::Stack).unwrap();
         assert!(!found.model);
-        let settings: Vec<_> = found.settings.iter().map(|s| (s.name, s.value.as_str())).collect();
+        let settings: Vec<_> = found.settings.iter().map(|s| (s.name.as_str(), s.value.as_str())).collect();
         assert_eq!(settings, [("haltere", "on"), ("hystart", "off")]);
     }
 }

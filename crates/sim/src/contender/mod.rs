@@ -4,6 +4,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `switch` | the switches of handshakes and of production stacks, and names for settings of mechanisms |
+//! | `file` | contenders whose congestion control is a file of code |
 //! | `parse` | how a contender is read |
 //! | `bundles` | the mechanisms of stacks of some time or house, under one name |
 //! | `effective` | the value of every mechanism in a contender |
@@ -12,11 +13,13 @@
 
 mod bundles;
 mod effective;
+mod file;
 mod parse;
 mod switch;
 
 pub use bundles::{BUNDLES, Bundle};
 pub use effective::{Effective, Setting as EffectiveSetting};
+pub use file::{SUFFIXES, shown};
 pub use switch::{About, SETTINGS, Setting, Switch};
 
 use haltere_net::registry::Registry;
@@ -89,7 +92,7 @@ pub struct Registries {
 }
 
 /// A parsed contender.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Contender {
     text: String,
     /// The transport.
@@ -105,6 +108,8 @@ pub struct Contender {
     pub switches: Vec<Switch>,
     /// The mechanisms that it sets.
     pub mechanisms: Vec<(&'static str, Value)>,
+    /// The parameters of its congestion control that it sets.
+    pub parameters: Vec<(String, f64)>,
 }
 
 impl Contender {
@@ -122,7 +127,7 @@ impl Contender {
         parse::contender(text, registries)
     }
 
-    /// The contender as text, as it was given.
+    /// The contender as text, as it was given. [`fmt::Display`] leaves out the digest of a file.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -143,6 +148,12 @@ impl Contender {
     /// Our algorithm with the contender's name. The error lists the algorithms.
     pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
         self.model.ok_or_else(|| {
+            if matches!(file::length(&self.congestion), Ok(Some(_))) {
+                return format!(
+                    "the code of {} has not been loaded: run it by haltere, which loads it",
+                    self.congestion
+                );
+            }
             let known = Registries::default().congestion.known(&self.congestion);
             format!("the model has no congestion control {:?}: {known}", self.congestion)
         })
@@ -184,19 +195,20 @@ impl Contender {
     }
 
     /// All its settings, by name, with their values as text. A switch that is off by default has the value `on`.
-    pub fn switched(&self) -> BTreeMap<&'static str, String> {
-        let switches = self.switches.iter().map(|s| (s.describe().name, "on".to_string()));
+    pub fn switched(&self) -> BTreeMap<String, String> {
+        let switches = self.switches.iter().map(|s| (s.describe().name.to_string(), "on".to_string()));
         let shown = |(name, value): &(&'static str, Value)| {
             let facts = parse::facts(self.transport).find(|f| f.name == *name)?;
-            Some((*name, facts.show(*value)))
+            Some((name.to_string(), facts.show(*value)))
         };
-        switches.chain(self.mechanisms.iter().filter_map(shown)).collect()
+        let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), value.to_string()));
+        switches.chain(self.mechanisms.iter().filter_map(shown)).chain(parameters).collect()
     }
 }
 
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&shown(&self.text))
     }
 }
 

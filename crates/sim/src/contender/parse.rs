@@ -1,10 +1,13 @@
 //! Parses contenders.
 
 use super::bundles::{BUNDLES, Bundle};
+use super::file;
 use super::switch::{SETTINGS, Switch};
 use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
 use haltere_net::nearest::meant;
+use haltere_net::registry::DIGEST;
+use haltere_transport::cc::Algorithm;
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
 
@@ -56,12 +59,15 @@ fn values(name: &str, registries: &Registries) -> impl Iterator<Item = &'static 
 }
 
 /// Splits the text after the congestion control. Names and words may contain a hyphen; the longest that is known is taken.
-fn words<'a>(mut rest: &'a str, registries: &Registries) -> Vec<Word<'a>> {
+/// Values of parameters are numbers.
+fn words<'a>(mut rest: &'a str, model: Option<Algorithm>, registries: &Registries) -> Vec<Word<'a>> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
+    let parameters = model.map_or(&[][..], |model| model.0.parameters);
     let mut words = Vec::new();
     while let Some(sign) = rest.chars().next() {
         let body = &rest[1..];
-        let known = names(registries).filter(|n| body.strip_prefix(n).is_some_and(ends)).map(str::len).max();
+        let names = names(registries).chain(parameters.iter().map(|parameter| parameter.name));
+        let known = names.filter(|n| body.strip_prefix(n).is_some_and(ends)).map(str::len).max();
         let end = known.or_else(|| body.find(['+', '-', '='])).unwrap_or(body.len());
         let (name, behind) = body.split_at(end);
         let (value, next) = match behind.strip_prefix('=') {
@@ -71,7 +77,8 @@ fn words<'a>(mut rest: &'a str, registries: &Registries) -> Vec<Word<'a>> {
                     values(name, registries).filter(|v| behind.strip_prefix(v).is_some_and(ends)).map(str::len).max();
                 // The names of bundles have hyphens, also those that are not known.
                 let signs: &[char] = if name == AS { &['+'] } else { &['+', '-'] };
-                let end = known.or_else(|| behind.find(signs)).unwrap_or(behind.len());
+                let number = Some(file::number(behind)).filter(|end| *end > 0 && ends(&behind[*end..]));
+                let end = known.or(number).or_else(|| behind.find(signs)).unwrap_or(behind.len());
                 let (value, next) = behind.split_at(end);
                 (Some(value), next)
             }
@@ -100,27 +107,43 @@ pub(super) fn contender(text: &str, registries: &Registries) -> Result<Contender
             "{text:?} names the implementation {wrong:?}: write small letters and digits, as in \"{name}@linux/…\""
         ));
     }
-    let (congestion, rest) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
-    if !well_formed(congestion) {
+    let file = file::length(rest).map_err(|message| format!("{text:?} {message}"))?;
+    let (congestion, rest) = rest.split_at(congestion_end(rest, file));
+    if file.is_none() && !well_formed(congestion) {
         let known = registries.congestion.names();
-        return Err(format!("{text:?} names no congestion control: the model has {known}"));
+        return Err(format!(
+            "{text:?} names no congestion control: the model has {known}, or write a file as in \"{name}/./mine.py\""
+        ));
     }
+    let model = if file.is_some() && congestion.contains(DIGEST) {
+        Some(registries.congestion.named(congestion)?)
+    } else {
+        registries.congestion.find(congestion)
+    };
     let mut contender = Contender {
         text: text.to_string(),
         transport,
         implementation: implementation.map(str::to_string),
         congestion: congestion.to_string(),
-        model: registries.congestion.find(congestion),
+        model,
         switches: Vec::new(),
         mechanisms: Vec::new(),
+        parameters: Vec::new(),
     };
-    let (bundles, words): (Vec<_>, Vec<_>) = words(rest, registries).into_iter().partition(|word| word.name == AS);
+    let words = words(rest, model, registries);
+    let (bundles, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.name == AS);
     for word in words {
         contender.take(&word, registries).map_err(|message| format!("{text:?} {message}"))?;
     }
     contender.be(&bundles).map_err(|message| format!("{text:?} {message}"))?;
+    contender.tune().map_err(|message| format!("{text:?} {message}"))?;
     contender.check().map_err(|message| format!("{text:?} {message}"))?;
     Ok(contender)
+}
+
+/// Where the congestion control ends at the start of a text; `file` is the length of its file's name, if it is one.
+fn congestion_end(text: &str, file: Option<usize>) -> usize {
+    file.or_else(|| text.find(['-', '+'])).unwrap_or(text.len())
 }
 
 impl Contender {
@@ -130,13 +153,14 @@ impl Contender {
     /// If it cannot have the switch.
     pub fn with(&self, name: &str, switch: &str) -> Result<Contender, String> {
         let behind = self.text.find('/').map_or(0, |slash| slash + 1);
-        let end = self.text[behind..].find(['-', '+']).map_or(self.text.len(), |at| behind + at);
+        let own = &self.text[behind..];
+        let end = behind + congestion_end(own, file::length(own)?);
         let (head, rest) = self.text.split_at(end);
         let registries = &Registries::default();
-        let others =
-            words(rest, registries).into_iter().filter(|word| word.name != name).map(|Word { sign, name, value }| {
-                value.map_or_else(|| format!("{sign}{name}"), |value| format!("{sign}{name}={value}"))
-            });
+        let words = words(rest, self.model, registries);
+        let others = words.into_iter().filter(|word| word.name != name).map(|Word { sign, name, value }| {
+            value.map_or_else(|| format!("{sign}{name}"), |value| format!("{sign}{name}={value}"))
+        });
         contender(&format!("{head}{}{switch}", others.collect::<String>()), registries)
     }
 
@@ -194,6 +218,9 @@ impl Contender {
         let switch = switch.filter(|s| s.describe().transports.contains(&self.transport));
         let setting = SETTINGS.iter().find(|s| s.name == name && s.transports.contains(&self.transport));
         if switch.is_none() && setting.is_none() {
+            if self.may_have(name) {
+                return self.parameter(sign, name, value);
+            }
             return Err(self.unknown(name, registries));
         }
         if let Some(value) = value {
@@ -232,6 +259,36 @@ impl Contender {
         Ok(())
     }
 
+    /// Whether its congestion control has a parameter of this name, or may have one, because its code is not known yet.
+    fn may_have(&self, name: &str) -> bool {
+        match self.model {
+            Some(model) => model.0.parameters.iter().any(|parameter| parameter.name == name),
+            None => matches!(file::length(&self.congestion), Ok(Some(_))),
+        }
+    }
+
+    fn parameter(&mut self, sign: char, name: &str, value: Option<&str>) -> Result<(), String> {
+        let number =
+            value.and_then(|value| value.parse::<f64>().ok()).filter(|number| number.is_finite() && sign == '+');
+        let Some(number) = number else {
+            return Err(format!("gives the parameter {name:?} no number: write +{name}=1.5"));
+        };
+        if let Some((_, before)) = self.parameters.iter().find(|(own, _)| own == name) {
+            return Err(format!("sets {name} to {before} and to {number}: leave one out"));
+        }
+        self.parameters.push((name.to_string(), number));
+        Ok(())
+    }
+
+    /// Gives its congestion control the values of its parameters.
+    fn tune(&mut self) -> Result<(), String> {
+        let given: Vec<(&str, f64)> = self.parameters.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        if let Some(model) = self.model.filter(|_| !given.is_empty()) {
+            self.model = Some(model.0.tuned(&given)?);
+        }
+        Ok(())
+    }
+
     fn unknown(&self, name: &str, registries: &Registries) -> String {
         let own = self.transport.describe().0;
         let elsewhere = Transport::ALL.into_iter().find_map(|t| fact(t, name).and_then(|f| Some((t, f.only?))));
@@ -243,7 +300,9 @@ impl Contender {
         let mechanisms = facts(self.transport).map(|f| f.name);
         let settings = SETTINGS.iter().filter(|s| s.transports.contains(&self.transport)).map(|s| s.name);
         let schedulers = registries.schedulers.iter().map(Scheduler::name).filter(|_| self.transport.is_multipath());
-        let known = mechanisms.chain(switches).chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers);
+        let parameters = self.model.map_or(&[][..], |model| model.0.parameters).iter().map(|parameter| parameter.name);
+        let known = parameters.chain(mechanisms).chain(switches);
+        let known = known.chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers);
         let known: Vec<_> = known.collect();
         let meant = meant(name, known.iter().copied());
         format!("has the unknown switch {name:?}: {meant}{own} knows {}", known.join(", "))

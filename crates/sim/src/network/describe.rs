@@ -79,7 +79,7 @@ struct FlowDescription {
     implementation: Option<String>,
     congestion: String,
     /// The contender's switches, by name, with values as contenders write them.
-    switches: BTreeMap<&'static str, String>,
+    switches: BTreeMap<String, String>,
     app: App,
     pair: u32,
     server: u32,

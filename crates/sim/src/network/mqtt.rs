@@ -36,7 +36,7 @@ struct ContenderDescription {
     transport: &'static str,
     implementation: Option<String>,
     congestion: String,
-    switches: BTreeMap<&'static str, String>,
+    switches: BTreeMap<String, String>,
 }
 
 /// How a broker behaves, with all defaults filled in.

@@ -48,7 +48,9 @@ impl Run {
         let labels = labels(&named.collect::<Vec<_>>());
         flows.iter_mut().zip(labels).for_each(|(flow, label)| flow.label = label);
         let mut error = None;
-        if let Err(Stall::Storm(at)) = outcome {
+        if let Some(fault) = self.faults.raised() {
+            error = Some(fault.to_string());
+        } else if let Err(Stall::Storm(at)) = outcome {
             error = Some(format!("time stood still at {at}: two components kept calling each other"));
         } else if let Err(Stall::NoSuchPath(process, path)) = outcome {
             let whose = match self.owner(process) {
@@ -63,7 +65,7 @@ impl Run {
         } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
             error = Some(format!("flow {}: {}", flow.flow, flow.error.as_deref().unwrap_or("failed")));
         }
-        if outcome.is_err() {
+        if outcome.is_err() || self.faults.raised().is_some() {
             flows.iter_mut().for_each(|f| f.status = "failed");
         }
         let edges = self.world.topology().edges().iter().zip(self.world.entries());

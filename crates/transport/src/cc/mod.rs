@@ -51,7 +51,8 @@ pub struct Config {
     pub phase: Span,
     /// The random stream of algorithms that draw random numbers.
     pub stream: Stream,
-    /// The values of the [`Parameter`]s that the algorithm declares, in their order. [`Implementation::build`] sets them.
+    /// The values of the [`Parameter`]s that the algorithm declares, in their order.
+    /// [`Implementation::build`] sets them.
     pub values: &'static [f64],
 }
 
@@ -364,7 +365,7 @@ pub struct Implementation {
     pub heeds: &'static [&'static str],
     /// What it can be tuned by.
     pub parameters: &'static [Parameter],
-    /// The values of these parameters; empty for their defaults.
+    /// The values of these parameters, in their order.
     pub values: &'static [f64],
     /// Makes a controller for a path.
     pub build: Maker<Config, Box<dyn CongestionController>>,

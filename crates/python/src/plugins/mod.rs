@@ -1,0 +1,108 @@
+//! Congestion controls that users bring, as files: Python classes, and shared libraries.
+//!
+//! Which file a name with a digest stands for, and whether its user allowed to load it, is decided in Python (`haltere.plugins`).
+
+mod controller;
+mod events;
+
+use haltere_net::registry::{Description, Entry, Maker};
+use haltere_transport::cc::{CongestionController, Implementation, Marks, Parameter, SlowStart, Startup};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// What a file of Python says of its class (`haltere.plugins.classes.Described`).
+#[derive(FromPyObject)]
+struct Described {
+    make: Py<PyAny>,
+    label: String,
+    summary: String,
+    reference: String,
+    needs_ecn: bool,
+    l4s: bool,
+    coupled: bool,
+    heeds_slow_start: bool,
+    prompt_rtts: bool,
+    parameters: Vec<Declared>,
+}
+
+/// A parameter of such a class.
+#[derive(FromPyObject)]
+struct Declared {
+    name: String,
+    default: f64,
+    least: f64,
+    most: f64,
+    summary: String,
+}
+
+/// The congestion control of a name such as `./mine.py#3fa94c1b2d5e6f70`.
+fn load(name: &str) -> Result<&'static Implementation, String> {
+    let name: &'static str = name.to_string().leak();
+    Python::attach(|py| {
+        let found = py.import("haltere.plugins").and_then(|module| module.call_method1("loaded", (name,)));
+        let found = found.map_err(|wrong| message(py, &wrong))?;
+        if let Ok(library) = found.extract::<PathBuf>() {
+            return haltere_plugins::load(shown(name), name, &library);
+        }
+        if let Ok(address) = found.extract::<usize>() {
+            return haltere_plugins::from_address(shown(name), name, address);
+        }
+        let described: Described = found.extract().map_err(|wrong| message(py, &PyErr::from(wrong)))?;
+        Ok(implementation(name, described))
+    })
+}
+
+/// The name without its digest, for messages.
+fn shown(name: &'static str) -> &'static str {
+    name.split_once(haltere_net::registry::DIGEST).map_or(name, |(file, _)| file)
+}
+
+/// What an error of Python says.
+fn message(py: Python<'_>, error: &PyErr) -> String {
+    error.value(py).to_string()
+}
+
+fn implementation(name: &'static str, class: Described) -> &'static Implementation {
+    let text = |text: String| -> &'static str { text.leak() };
+    let parameters: Vec<Parameter> = class
+        .parameters
+        .into_iter()
+        .map(|declared| Parameter {
+            name: text(declared.name),
+            default: declared.default,
+            least: declared.least,
+            most: declared.most,
+            summary: text(declared.summary),
+        })
+        .collect();
+    let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
+    let parameters: &'static [Parameter] = parameters.leak();
+    let make = class.make;
+    let build = Box::leak(Box::new(move |config| -> Box<dyn CongestionController> {
+        Box::new(controller::Controller::new(shown(name), &make, parameters, config))
+    }));
+    Box::leak(Box::new(Implementation {
+        description: Description { name, summary: text(class.summary), reference: text(class.reference) },
+        label: text(class.label),
+        shade: None,
+        linux: None,
+        slow_start: if class.heeds_slow_start { Startup::SlowStart(SlowStart::Standard) } else { Startup::Own },
+        marks: match (class.l4s, class.needs_ecn) {
+            (true, _) => Marks::L4s,
+            (false, true) => Marks::Needed,
+            (false, false) => Marks::Optional,
+        },
+        coupled: class.coupled,
+        prompt_rtts: class.prompt_rtts,
+        send_windows: 2,
+        heeds: &[],
+        parameters,
+        values: defaults.leak(),
+        build: Maker::Loaded(build),
+    }))
+}
+
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Implementation::shelf().load_by(load);
+    events::add(module)
+}
