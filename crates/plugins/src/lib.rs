@@ -17,7 +17,7 @@ mod checked;
 mod convert;
 mod library;
 
-pub use calls::from_address;
+pub use calls::{Addresses, compiled};
 pub use checked::{Decisions, UNDECIDED, Verdict};
 pub use convert::{Event, time};
 pub use library::{Entry, load};
