@@ -1,7 +1,7 @@
 """Congestion controls that users bring, as files that contenders name: `tcp/./mine.py`, `quic/./libmine.so`, `tcp/./mine.c`.
 
 `store` keeps files by the digest of what they hold, and knows which of them their user allowed; `classes` loads classes of Python;
-`by_numba` compiles these; `c` builds sources in C. The extension module calls `loaded`, `named`, `reason` and
+`by_numba` compiles these; `building` builds sources in C and Rust. The extension module calls `loaded`, `named`, `reason` and
 `takes_paths`.
 
 Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one that a
