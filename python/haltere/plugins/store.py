@@ -37,8 +37,12 @@ def folder() -> Path:
 
 
 def file_of(contender: str) -> str | None:
-    """Return the file that a contender, such as `tcp/./mine.py+gain=2`, names; None if it names none, or one with a digest."""
-    _, slash, rest = contender.partition("/")
+    """Return the file that a contender names; None if it names none, or one with a digest.
+
+    >>> file_of("tcp/./mine.py+gain=2"), file_of("./mine.py"), file_of("tcp/cubic")
+    """
+    alone = contender.startswith(("./", "../", "/"))
+    _, slash, rest = ("", "/", contender) if alone else contender.partition("/")
     if not slash or not rest.startswith(("./", "../", "/")) or DIGEST in rest:
         return None
     ends = [m.end() for suffix in SUFFIXES for m in re.finditer(re.escape(suffix) + r"(?=$|[+\-])", rest)]

@@ -32,13 +32,13 @@ class TITLE:
         if self.window < self.ssthresh:
             self.window += ack.delivered
         else:
-            self.window += self.mss * ack.delivered / self.window
+            self.window += self.mss * ack.delivered // self.window
 
     def on_congestion(self, event):
         """Losses were found, or marks arrived: `event.trigger`. The transport does the rest of recovery."""
         if event.new_episode:
             self.before = self.window
-            self.ssthresh = max(self.backoff * self.window, 2 * self.mss)
+            self.ssthresh = max(int(self.backoff * self.window), 2 * self.mss)
         if event.trigger == Trigger.TIMEOUT:
             self.window = event.in_flight + self.mss
         else:

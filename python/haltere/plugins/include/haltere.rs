@@ -214,9 +214,9 @@ pub struct Lost {
     /// When it was found.
     pub now: i64,
     /// The start of its range in the sender's sequence …
-    pub from: i64,
+    pub start: i64,
     /// … and the end.
-    pub to: i64,
+    pub end: i64,
     /// Its size.
     pub bytes: i64,
     /// Bytes delivered since the start.
