@@ -3,7 +3,7 @@
  * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
  * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
  *
- * Generated from crates/plugins/src/abi.rs. Licence: Apache-2.0 or MIT, as you like. */
+ * Generated from haltere.rs. Licence: Apache-2.0 or MIT, as you like. */
 
 #ifndef HALTERE_H
 #define HALTERE_H
@@ -581,11 +581,11 @@ typedef struct {
   /**
    * The start of its range in the sender's sequence …
    */
-  int64_t from;
+  int64_t start;
   /**
    * … and the end.
    */
-  int64_t to;
+  int64_t end;
   /**
    * Its size.
    */
