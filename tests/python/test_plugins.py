@@ -1,4 +1,4 @@
-"""Congestion controls that users bring as files: they run wherever ours do, to the byte, and fail with what is wrong."""
+"""Congestion controls that users bring as files: they run wherever ours do, to the byte, and fail with a reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import pickle
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -20,7 +19,7 @@ from haltere.plugins import by_numba, store
 
 DATA = ROOT / "tests" / "data" / "plugins"
 PLAIN = (DATA / "newreno.py").read_text()
-Written = Callable[[str, str], str]
+SHORT_LINK: dict[str, Any] = {"rate": "9Mbit/s", "down_delay": "5ms", "up_delay": "5ms", "size": "1MB"}
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +31,7 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(run: CompletedProcess[str], code: int = 0) -> str:
-    """What a command printed; it must have ended with this code."""
+    """The output of a command, which must have ended with this code."""
     assert run.returncode == code, run.stderr
     return " ".join((run.stdout + run.stderr).split())
 
@@ -54,7 +53,8 @@ def result(contender: str, replication: int = 0, **conditions: Any) -> dict[str,
     return found
 
 
-WAYS = {"plain": ("mine.py", PLAIN), "compiled": ("mine.py", compiled(PLAIN)), "c": ("mine.c", (DATA / "newreno.c").read_text())}
+IN_C = (DATA / "newreno.c").read_text()
+WAYS = {"plain": ("mine.py", PLAIN), "compiled": ("mine.py", compiled(PLAIN)), "c": ("mine.c", IN_C)}
 
 
 @pytest.fixture(params=WAYS)
@@ -81,7 +81,10 @@ def test_idle_times_and_timeouts_reach_it(way: str) -> None:
     """Loads that pause, and losses of nine in ten for a while."""
 
     def run(congestion: str) -> dict[str, Any]:
-        topology = {"kind": "point-to-point", "link": {"rate": "5Mbit/s", "delay": "30ms", "loss": "12%", "queue": "20p"}}
+        topology = {
+            "kind": "point-to-point",
+            "link": {"rate": "5Mbit/s", "delay": "30ms", "loss": "12%", "queue": "20p"},
+        }
         flow = {"contender": f"tcp/{congestion}", "app": "raw", "size": "300kB"}
         scenario = haltere.Scenario({"topology": topology, "flows": [flow], "time_limit": "10min"})
         found = json.loads(core.run(scenario.concrete(), 1, 0))
@@ -111,7 +114,9 @@ def test_the_starts_in_three_languages_are_one_algorithm(haltere: Haltere) -> No
 
 def test_what_a_file_held_is_what_runs_and_stays(way: str) -> None:
     before = result(f"tcp/{way}")
-    scenario = haltere.Scenario.point_to_point([f"tcp/{way}"], rate="9Mbit/s", down_delay="5ms", up_delay="5ms", size="1MB")
+    scenario = haltere.Scenario.point_to_point(
+        [f"tcp/{way}"], rate="9Mbit/s", down_delay="5ms", up_delay="5ms", size="1MB"
+    )
     assert re.search(r"tcp/\./mine\.\w+#[0-9a-f]{16}\"", scenario.json)
     Path(way).write_text("no code any more")
     again = pickle.loads(pickle.dumps(scenario.concrete()))
@@ -135,10 +140,10 @@ question = "Is it quicker?"
 seed = 1
 replications = 2
 [experiments.base]
-factors.contender = ["tcp/cubic", "tcp/./mine.py"]
+factors.kind = ["tcp/cubic", "tcp/./mine.py"]
 scenario.topology = { kind = "point-to-point", link = { rate = "9Mbit/s", delay = "5ms" } }
 [[experiments.base.scenario.flows]]
-contender = "{contender}"
+contender = "{kind}"
 size = "100kB"
 """)
     shown = said(haltere("run", str(folder), "--out", "out"), 2)
@@ -172,7 +177,7 @@ SHORT = """class Mine:
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_control_that_goes_wrong_ends_its_run_and_not_the_campaign(wrong: str, haltere: Haltere) -> None:
     Path("bad.py").write_text(SHORT.replace(*WRONG[wrong]))
-    shown = said(haltere("compare", "tcp/cubic", "tcp/./bad.py", "--size", "1MB", "--replications", "2"), 1)
+    shown = said(haltere("compare", "tcp/cubic", "tcp/./bad.py", "--size", "1MB", "--replications", "2"), 3)
     assert "2 of 2 failed: ./bad.py: " in shown and wrong in shown
     assert "only tcp/cubic completed" in shown
 
@@ -211,13 +216,21 @@ def test_contenders_that_name_files_are_refused_where_they_are_wrong(way: str) -
 
 
 def test_sources_that_do_not_compile_and_libraries_of_another_kind_are_refused() -> None:
-    source = (DATA / "newreno.c").read_text()
+    source = IN_C
     for name, text, wrong in [
         ("a.c", source.replace("own->mss = config->mss", "own->mss = config->msss"), "has no member named 'msss'"),
         ("b.c", "int x;", "exports no function haltere_plugin_of"),
-        ("c.c", source.replace("return abi == HALTERE_ABI", "return abi == HALTERE_ABI + 1"), "was built for another version"),
+        (
+            "c.c",
+            source.replace("return abi == HALTERE_ABI", "return abi == HALTERE_ABI + 1"),
+            "was built for another version",
+        ),
         ("d.c", source.replace(".abi = HALTERE_ABI", ".abi = 2"), "was built for version 2 of the interface"),
-        ("e.c", source.replace(".congestion_control = &control", ".congestion_control = NULL"), "holds no congestion control"),
+        (
+            "e.c",
+            source.replace(".congestion_control = &control", ".congestion_control = NULL"),
+            "holds no congestion control",
+        ),
         ("f.c", source.replace("    .on_ack = on_ack,\n", ""), "its on_ack is NULL"),
         ("g.c", source.replace(".size = sizeof control,", ".size = 1,"), "its table has 1 bytes"),
     ]:
@@ -231,10 +244,12 @@ def test_sources_that_do_not_compile_and_libraries_of_another_kind_are_refused()
 
 
 def test_a_library_says_by_itself_that_it_failed(haltere: Haltere) -> None:
-    source = (DATA / "newreno.c").read_text()
+    source = IN_C
     text = source.replace("own->before_window = control->window;", 'control->failure = "it met a loss";')
     Path("fails.c").write_text(text)
-    shown = said(haltere("compare", "tcp/cubic", "tcp/./fails.c", "--size", "1MB", "--loss", "2%", "--replications", "2"), 1)
+    shown = said(
+        haltere("compare", "tcp/cubic", "tcp/./fails.c", "--size", "1MB", "--loss", "2%", "--replications", "2"), 3
+    )
     assert "2 of 2 failed: ./fails.c: on_congestion: it met a loss" in shown
 
 
@@ -242,7 +257,10 @@ def test_what_numba_cannot_compile_is_said_with_the_line() -> None:
     pytest.importorskip("numba", reason="numba is not installed: pip install numba")
     for change, wrong in [
         (("pass", "print({}.get(1), open)"), "Mine.on_congestion, line 10: numba cannot compile it"),
-        (("self.window = config.initial_window", "self.window, self.old = 1, None"), "self.old is a NoneType: set it to a number"),
+        (
+            ("self.window = config.initial_window", "self.window, self.old = 1, None"),
+            "self.old is a NoneType: set it to a number",
+        ),
         (("self.window = config.initial_window", "self.cwnd = 1"), "Mine sets no window"),
     ]:
         Path("bad.py").write_text("import haltere\n@haltere.compiled\n" + SHORT.replace(*change))
@@ -268,7 +286,9 @@ def test_its_parameters_are_switches_that_explain_knows(haltere: Haltere) -> Non
 
 
 def test_a_window_of_the_control_is_traced_and_shadowed(way: str) -> None:
-    scenario = haltere.Scenario.point_to_point([f"tcp/{way}"], rate="9Mbit/s", down_delay="5ms", up_delay="5ms", size="1MB")
+    scenario = haltere.Scenario.point_to_point(
+        [f"tcp/{way}"], rate="9Mbit/s", down_delay="5ms", up_delay="5ms", size="1MB"
+    )
     traced = haltere.trace(scenario, shadow=["newreno", way])
     assert [shadow.parting for shadow in traced.shadows] == [None, None], "neither parts from the flow's own"
 
@@ -280,7 +300,7 @@ def test_allowing_code_in_python_lasts_for_the_process(monkeypatch: pytest.Monke
         'topology = { kind = "point-to-point", link = { rate = "9Mbit/s", delay = "5ms" } }\n'
         'flows = [{ contender = "tcp/./mine.py", size = "100kB" }]\n'
     )
-    with pytest.raises(haltere.InputError, match="names the code mine.py"):
+    with pytest.raises(haltere.InputError, match=r"names the code mine\.py"):
         haltere.Scenario.load("scenario.toml")
     plugins.allow()
     assert haltere.run(haltere.Scenario.load("scenario.toml")).status == "ok"

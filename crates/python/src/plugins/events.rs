@@ -96,7 +96,7 @@ fields_of_ack! {
     phase: u32, window_limited: bool, may_grow: bool, delayed: bool,
 }
 
-/// What a controller is created with: the facts about its path.
+/// The facts about a path with which its controller is created.
 #[pyclass(frozen, module = "haltere._core")]
 pub(super) struct Config {
     #[pyo3(get)]
