@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(folder, STUDY)
 
 
+@cache
 def measured(report: Path, width: int, *, printed: bool = False, then: str = "") -> dict[str, Any]:
     """The layout of a report in a window of this width, or on a sheet of paper; `then` runs before it is measured."""
     browser = shutil.which("chromium")

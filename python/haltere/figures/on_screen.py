@@ -330,7 +330,7 @@ def swatch(series: Series) -> str:
     if first is not None and hatched(series, first):
         shape += f'<rect width="14" height="14" rx="2" fill="url(#{hatch_name(look_of(series.look).hatch)})"/>'
     style = f'class="swatch two" width="14" height="14" aria-hidden="true" style="{colours(series.look)}"'
-    return f"<svg {style}>{shape}</svg>"
+    return f'<svg viewBox="0 0 14 14" {style}>{shape}</svg>'
 
 
 _PATTERNS = {
