@@ -282,3 +282,55 @@ macro_rules! built_in {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Debug)]
+    struct Kind(Description);
+
+    static LOADED: AtomicUsize = AtomicUsize::new(0);
+    static BUILT_IN: Kind = Kind(Description { name: "plain", summary: "", reference: "" });
+
+    impl Entry for Kind {
+        const KIND: &'static str = "kind";
+        const BUILT_IN: &'static [Handle<Kind>] = &[Handle(&BUILT_IN)];
+        fn shelf() -> &'static Shelf<Kind> {
+            static SHELF: Shelf<Kind> = Shelf::new();
+            &SHELF
+        }
+        fn description(&self) -> &Description {
+            &self.0
+        }
+    }
+
+    fn named(file: &str) -> Result<String, String> {
+        if file == "./none" { Err("there is none".into()) } else { Ok(format!("{file}{DIGEST}00")) }
+    }
+
+    fn load(name: &str) -> Result<&'static Kind, String> {
+        LOADED.fetch_add(1, Ordering::Relaxed);
+        let name: &'static str = name.to_string().leak();
+        Ok(Box::leak(Box::new(Kind(Description { name, summary: "", reference: "" }))))
+    }
+
+    #[test]
+    fn a_file_is_loaded_once_and_every_registry_finds_it() {
+        let registry = Registry::<Kind>::default();
+        assert!(registry.named("./mine#00").unwrap_err().contains("this program loads none"));
+        Kind::shelf().load_by(Loader { named, load });
+        let first = registry.named("./mine#00").unwrap();
+        assert_eq!((first.name(), LOADED.load(Ordering::Relaxed)), ("./mine#00", 1));
+        assert!(
+            std::ptr::eq(first.0, registry.named("./mine").unwrap().0),
+            "its name without a digest is what it holds now"
+        );
+        assert!(std::ptr::eq(first.0, Registry::<Kind>::default().find("./mine#00").unwrap().0));
+        assert_eq!(LOADED.load(Ordering::Relaxed), 1);
+        assert_eq!(registry.named("./none").unwrap_err(), "there is none");
+        assert!(registry.find("./none").is_none() && registry.find("plain#00").is_none());
+        assert_eq!(registry.iter().count(), 1, "what is loaded is not listed");
+    }
+}

@@ -273,6 +273,7 @@ macro_rules! at {
 /// # Errors
 ///
 /// If a function that is needed has no address.
+#[expect(clippy::missing_transmute_annotations, reason = "the fields of the table say what they are")]
 pub fn compiled(
     shown: &'static str,
     addresses: &Addresses,

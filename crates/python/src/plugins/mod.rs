@@ -63,7 +63,7 @@ fn load(name: &str) -> Result<&'static Implementation, String> {
         if let Ok(library) = found.extract::<PathBuf>() {
             return haltere_plugins::load(shown(name), name, &library);
         }
-        let described: Described = found.extract().map_err(|wrong| message(py, &PyErr::from(wrong)))?;
+        let described: Described = found.extract().map_err(|wrong| message(py, &wrong))?;
         implementation(name, described)
     })
 }
