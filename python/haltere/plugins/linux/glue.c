@@ -12,7 +12,7 @@
  * - Its end: CA_EVENT_COMPLETE_CWR. Undone: `undo_cwnd`.
  *
  * haltere tells of congestion before the ACK that showed it, so that `pkts_acked` of that ACK follows `ssthresh`, which it precedes in
- * the kernel. `in_ack_event` comes first where marks are told of, unless the file has `pkts_acked`, which it must follow. The window
+ * the kernel. It sees the state before the ACK, as there. `in_ack_event` comes first where marks are told of, unless the file has `pkts_acked`, which it must follow. The window
  * during a reduction is the transport's (PRR): the file sees the threshold as the window, which it is at the end of it.
  *
  * `get_info` and `sndbuf_expand` are not called. What a receiver does is the transport's. */
@@ -71,6 +71,9 @@ static void event(struct controller *c, enum tcp_ca_event what)
 
 static void set_state(struct controller *c, u8 state)
 {
+	if (c->changed_at != c->now)
+		c->state_before = c->tp.inet_conn.icsk_ca_state;
+	c->changed_at = c->now;
 	if (ops_of(c)->set_state)
 		ops_of(c)->set_state(sock_of(c), state);
 	c->tp.inet_conn.icsk_ca_state = state;
@@ -100,6 +103,7 @@ static void start(struct controller *c, int64_t now, int64_t rtt)
 	set_clock(c, now);
 	c->begun = true;
 	c->wants_cwr = c->told_ack_event = false;
+	c->changed_at = -1;
 	c->bytes_delivered = c->part_delivered = c->bytes_marked = c->told_acked = c->reducing_to = 0;
 	tp->inet_conn.icsk_ca_ops = haltere_registered;
 	tp->inet_conn.icsk_ca_initialized = 1;
@@ -388,7 +392,7 @@ static void take_ack(struct controller *c, const haltere_ack *ack)
 	tp->rx_opt.saw_tstamp = ack->stamp_value >= 0;
 	c->stamp = ack->stamp_now;
 	if (ack->stamp_value >= 0) {
-		tp->rx_opt.rcv_tsval = (u32)ack->stamp_value;
+		tp->rx_opt.rcv_tsval = (u32)ack->stamp_value + (u32)c->first_bits;
 		tp->rx_opt.rcv_tsecr = (u32)ack->stamp_echo;
 	}
 	tp->is_cwnd_limited = ack->window_limited;
@@ -401,7 +405,11 @@ static void tell_sample(struct controller *c, const haltere_ack *ack, const stru
 {
 	struct tcp_sock *tp = &c->tp;
 	bool plain = rs->acked_sacked == cumulative && ack->phase == HALTERE_PHASE_OPEN;
+	u8 state = tp->inet_conn.icsk_ca_state;
 
+	/* The state before the ACK, if the ACK has changed it. */
+	if (c->changed_at == c->now)
+		tp->inet_conn.icsk_ca_state = c->state_before;
 	if (ops_of(c)->pkts_acked) {
 		struct ack_sample sample = {
 			.pkts_acked = cumulative,
@@ -412,6 +420,7 @@ static void tell_sample(struct controller *c, const haltere_ack *ack, const stru
 		ops_of(c)->pkts_acked(sock_of(c), &sample);
 	}
 	tell_ack_event(c, plain ? CA_ACK_WIN_UPDATE : CA_ACK_SLOWPATH);
+	tp->inet_conn.icsk_ca_state = state;
 	if (c->reducing_to > 0 && ack->acked_to > c->reducing_to && tp->inet_conn.icsk_ca_state == TCP_CA_CWR) {
 		end_reduction(c);
 		c->reducing_to = 0;
@@ -454,6 +463,7 @@ static void on_ack(void *controller, const haltere_ack *ack, const haltere_path 
 	if (!c->segments)
 		reduce_oneself(c);
 	update_pacing_rate(c);
+	c->changed_at = -1;
 	control->ask = c->wants_cwr ? HALTERE_ASK_REDUCE : tp->app_limited != mark ? HALTERE_ASK_APP_LIMITED : HALTERE_ASK_NOTHING;
 	tp->app_limited = mark;
 	c->wants_cwr = false;
@@ -551,6 +561,8 @@ static void *create(const haltere_config *config, haltere_control *control)
 	c->stamp = HALTERE_UNKNOWN;
 	c->random = config->random;
 	c->dice = config->dice;
+	c->first_bits = c->random(c->dice);
+	c->has_first = true;
 	/* It begins anew when the handshake is complete. This tells the transport whether it paces. */
 	start(c, 0, HALTERE_UNKNOWN);
 	decide(c, control);

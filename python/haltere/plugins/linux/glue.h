@@ -32,8 +32,15 @@ struct controller {
 	/* QUIC: a reduction that the file asked for lasts until this position is acknowledged. */
 	int64_t reducing_to;
 	int64_t now_position;
+	/* The state of loss recovery before it changed, at this time; -1 if it has not since the last ACK. */
+	int64_t changed_at;
+	u8 state_before;
+	/* The run's dice, and the first bits that they gave. The lower half is where the peer's clock of timestamps begins, which is a
+	 * random number at real hosts; the file draws the upper half. */
 	uint64_t (*random)(void *dice);
 	void *dice;
+	uint64_t first_bits;
+	bool has_first;
 };
 
 /* The controller that is called by this thread, or NULL. */

@@ -41,7 +41,15 @@ void kfree(const void *at)
 
 static u64 draw(void)
 {
-	return haltere_present ? haltere_present->random(haltere_present->dice) : 0;
+	struct controller *c = haltere_present;
+
+	if (!c)
+		return 0;
+	if (c->has_first) {
+		c->has_first = false;
+		return c->first_bits;
+	}
+	return c->random(c->dice);
 }
 
 u32 get_random_u32(void)
