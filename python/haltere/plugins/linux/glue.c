@@ -102,7 +102,7 @@ static void start(struct controller *c, int64_t now, int64_t rtt)
 	memset(tp, 0, sizeof(*tp));
 	set_clock(c, now);
 	c->begun = true;
-	c->wants_cwr = c->told_ack_event = false;
+	c->wants_cwr = c->told_ack_event = c->recovered = false;
 	c->changed_at = -1;
 	c->bytes_delivered = c->part_delivered = c->bytes_marked = c->told_acked = c->reducing_to = 0;
 	tp->inet_conn.icsk_ca_ops = haltere_registered;
@@ -217,12 +217,28 @@ static void time_out(struct controller *c, const haltere_congestion *told)
 	set_state(c, TCP_CA_Loss);
 }
 
+static void recover(struct controller *c)
+{
+	u8 state = c->tp.inet_conn.icsk_ca_state;
+
+	if (!c->recovered)
+		return;
+	c->recovered = false;
+	if (state == TCP_CA_CWR)
+		end_reduction(c);
+	if (state != TCP_CA_Open)
+		set_state(c, TCP_CA_Open);
+	if (state == TCP_CA_Recovery)
+		end_reduction(c);
+	c->tp.undo_marker = 0;
+}
+
 static void on_congestion(void *controller, const haltere_congestion *told, haltere_control *control)
 {
 	struct controller *c = controller;
-	u8 state = c->tp.inet_conn.icsk_ca_state;
 
 	set_clock(c, told->now);
+	recover(c);
 	switch (told->trigger) {
 	case HALTERE_TRIGGER_TIMEOUT:
 	case HALTERE_TRIGGER_PERSISTENT:
@@ -236,26 +252,20 @@ static void on_congestion(void *controller, const haltere_congestion *told, halt
 			begin_reduction(c, told->lost > 0 ? TCP_CA_Recovery : TCP_CA_CWR);
 		break;
 	default:
-		if (told->new_episode || state < TCP_CA_CWR)
+		if (told->new_episode || c->tp.inet_conn.icsk_ca_state < TCP_CA_CWR)
 			begin_reduction(c, TCP_CA_CWR);
 	}
 	decide(c, control);
 }
 
+/* The end of recovery is told before the ACK that brought it, and the file hears of it after the ACK's sample. */
 static void on_recovered(void *controller, int64_t now, haltere_control *control)
 {
 	struct controller *c = controller;
-	u8 state = c->tp.inet_conn.icsk_ca_state;
 
-	set_clock(c, now);
-	if (state == TCP_CA_CWR)
-		end_reduction(c);
-	if (state != TCP_CA_Open)
-		set_state(c, TCP_CA_Open);
-	if (state == TCP_CA_Recovery)
-		end_reduction(c);
-	c->tp.undo_marker = 0;
-	decide(c, control);
+	(void)control;
+	c->now = now;
+	c->recovered = true;
 }
 
 static void on_undo(void *controller, haltere_control *control)
@@ -264,6 +274,7 @@ static void on_undo(void *controller, haltere_control *control)
 	struct tcp_sock *tp = &c->tp;
 
 	set_clock(c, c->now);
+	recover(c);
 	if (tp->prior_ssthresh) {
 		tp->snd_cwnd = ops_of(c)->undo_cwnd(sock_of(c));
 		tp->snd_ssthresh = max(tp->snd_ssthresh, tp->prior_ssthresh);
@@ -323,6 +334,7 @@ static void on_echo(void *controller, const haltere_echo *echo, haltere_control 
 	if (!c->begun)
 		start(c, echo->now, HALTERE_UNKNOWN);
 	set_clock(c, echo->now);
+	recover(c);
 	take_delivery(c, echo->now, echo->acked_to, echo->sent_to, echo->total_delivered);
 	c->bytes_marked = echo->total_marked;
 	c->tp.delivered_ce = (u32)(echo->total_marked / c->mss);
@@ -421,6 +433,7 @@ static void tell_sample(struct controller *c, const haltere_ack *ack, const stru
 	}
 	tell_ack_event(c, plain ? CA_ACK_WIN_UPDATE : CA_ACK_SLOWPATH);
 	tp->inet_conn.icsk_ca_state = state;
+	recover(c);
 	if (c->reducing_to > 0 && ack->acked_to > c->reducing_to && tp->inet_conn.icsk_ca_state == TCP_CA_CWR) {
 		end_reduction(c);
 		c->reducing_to = 0;
@@ -496,6 +509,7 @@ static void on_sent(void *controller, const haltere_sent *sent, haltere_control 
 	if (!c->begun)
 		start(c, sent->now, HALTERE_UNKNOWN);
 	set_clock(c, sent->now);
+	recover(c);
 	tp->app_limited = sent->app_limited ? LIMITED_BEFORE : 0;
 	tp->inet_conn.icsk_rto = (u32)(min(sent->timeout, (int64_t)1 << 60) / (NSEC_PER_SEC / HZ));
 	tp->packets_out = max(tp->packets_out, packets(c, sent->in_flight));

@@ -35,6 +35,8 @@ struct controller {
 	/* The state of loss recovery before it changed, at this time; -1 if it has not since the last ACK. */
 	int64_t changed_at;
 	u8 state_before;
+	/* Recovery has ended, and the file has not heard of it. */
+	bool recovered;
 	/* The run's dice, and the first bits that they gave. The lower half is where the peer's clock of timestamps begins, which is a
 	 * random number at real hosts; the file draws the upper half. */
 	uint64_t (*random)(void *dice);
