@@ -8,8 +8,8 @@ use haltere_net::registry::{Description, Maker};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Time};
 use haltere_transport::cc::{
-    Ack, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, Parameter,
-    PathView, Sent, SlowStart, Startup,
+    Ack, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks,
+    Parameter, PathView, Sent, SlowStart, Startup,
 };
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -146,6 +146,11 @@ impl CongestionController for Controller {
 
     fn on_echo(&mut self, echo: &Echo) {
         self.tell("on_echo", self.table.on_echo, echo);
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        self.tell("on_arrival", self.table.on_arrival, arrival);
     }
 
     fn on_lost(&mut self, lost: &Lost) {

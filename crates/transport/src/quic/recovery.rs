@@ -101,6 +101,20 @@ impl Path {
                 total_marked: self.marking.bytes,
             });
         }
+        if newly.bytes > 0 {
+            self.cc.on_arrival(&cc::Arrival {
+                now,
+                rtt: newly.rtt,
+                srtt: self.rtt.smoothed(),
+                min_rtt: self.rtt.min(),
+                acked_to: largest + 1,
+                sent_to: space.next_number,
+                total_delivered: self.sampler.delivered(),
+                prior_delivered: self.sampler.pending_prior_delivered(),
+                in_flight: self.in_flight,
+                stamps: None,
+            });
+        }
         if marked > 0 {
             self.heed_marks(&newly, now);
         }
