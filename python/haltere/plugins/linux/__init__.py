@@ -1,7 +1,7 @@
 """Congestion controls of Linux, as they are: files in C that define a `struct tcp_congestion_ops`.
 
 Such a file is compiled against the headers in `include/`, which are written from the kernel's interface, and is linked with the glue
-(`glue.c` events, `services.c` functions of the kernel, `tuning.c` parameters, `plugin.c` what the library exports). The library has the
+(`glue.c` events, `delivery.c` what ACKs deliver, `services.c` functions of the kernel, `tuning.c` parameters, `plugin.c` what the library exports). The library has the
 interface of `haltere.h`. Its module's parameters are those of the contender: `tcp/./tcp_mine.c+beta=600`.
 
 A file from the kernel is GPL-2.0. Its user brings it, and compiles it on the user's own machine; nothing of the kernel is shipped.
@@ -24,7 +24,7 @@ INCLUDE = HERE / "include"
 """What a congestion control of Linux includes."""
 INTERFACE = HERE.parent / "include"
 """The folder of `haltere.h`."""
-GLUE = ("glue.c", "services.c", "tuning.c", "plugin.c")
+GLUE = ("glue.c", "delivery.c", "services.c", "tuning.c", "plugin.c")
 KERNEL = "6.12"
 """The version of the kernel whose interface the headers have."""
 _LONGEST_S = 120

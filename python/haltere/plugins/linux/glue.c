@@ -11,9 +11,7 @@
  * - Congestion: `ssthresh` and then `set_state`, before the state changes; at a timeout CA_EVENT_LOSS between them.
  * - Its end: CA_EVENT_COMPLETE_CWR. Undone: `undo_cwnd`.
  *
- * haltere tells of congestion before the ACK that showed it, so that `pkts_acked` of that ACK follows `ssthresh`, which it precedes in
- * the kernel. It sees the state before the ACK, as there. `in_ack_event` comes first where marks are told of, unless the file has `pkts_acked`, which it must follow. The window
- * during a reduction is the transport's (PRR): the file sees the threshold as the window, which it is at the end of it.
+ * The window during a reduction is the transport's (PRR): the file sees the threshold as the window, which it is at the end.
  *
  * `get_info` and `sndbuf_expand` are not called. What a receiver does is the transport's. */
 
@@ -29,40 +27,6 @@
 /* A mark of the rate sampler that a file did not set. */
 #define LIMITED_BEFORE 0x7fffffff
 
-static struct sock *sock_of(struct controller *c)
-{
-	return (struct sock *)&c->tp;
-}
-
-static const struct tcp_congestion_ops *ops_of(struct controller *c)
-{
-	return c->tp.inet_conn.icsk_ca_ops;
-}
-
-static u32 micros(int64_t ns)
-{
-	return ns < 0 ? 0 : (u32)(ns / NSEC_PER_USEC);
-}
-
-/* A position as TCP numbers it; the first byte of data has the number 1. */
-static u32 sequence(const struct controller *c, int64_t position)
-{
-	return (u32)(position * c->per_position + 1);
-}
-
-static u32 packets(const struct controller *c, int64_t bytes)
-{
-	return bytes <= 0 ? 0 : (u32)((bytes + c->mss - 1) / c->mss);
-}
-
-static void set_clock(struct controller *c, int64_t now)
-{
-	haltere_present = c;
-	c->now = now;
-	c->tp.tcp_clock_cache = haltere_clock_ns();
-	c->tp.tcp_mstamp = c->tp.tcp_clock_cache / NSEC_PER_USEC;
-}
-
 static void event(struct controller *c, enum tcp_ca_event what)
 {
 	if (ops_of(c)->cwnd_event)
@@ -71,9 +35,6 @@ static void event(struct controller *c, enum tcp_ca_event what)
 
 static void set_state(struct controller *c, u8 state)
 {
-	if (c->changed_at != c->now)
-		c->state_before = c->tp.inet_conn.icsk_ca_state;
-	c->changed_at = c->now;
 	if (ops_of(c)->set_state)
 		ops_of(c)->set_state(sock_of(c), state);
 	c->tp.inet_conn.icsk_ca_state = state;
@@ -102,8 +63,7 @@ static void start(struct controller *c, int64_t now, int64_t rtt)
 	memset(tp, 0, sizeof(*tp));
 	set_clock(c, now);
 	c->begun = true;
-	c->wants_cwr = c->told_ack_event = c->recovered = false;
-	c->changed_at = -1;
+	c->wants_cwr = c->echoed = c->sampled = false;
 	c->bytes_delivered = c->part_delivered = c->bytes_marked = c->told_acked = c->reducing_to = 0;
 	tp->inet_conn.icsk_ca_ops = haltere_registered;
 	tp->inet_conn.icsk_ca_initialized = 1;
@@ -217,28 +177,11 @@ static void time_out(struct controller *c, const haltere_congestion *told)
 	set_state(c, TCP_CA_Loss);
 }
 
-static void recover(struct controller *c)
-{
-	u8 state = c->tp.inet_conn.icsk_ca_state;
-
-	if (!c->recovered)
-		return;
-	c->recovered = false;
-	if (state == TCP_CA_CWR)
-		end_reduction(c);
-	if (state != TCP_CA_Open)
-		set_state(c, TCP_CA_Open);
-	if (state == TCP_CA_Recovery)
-		end_reduction(c);
-	c->tp.undo_marker = 0;
-}
-
 static void on_congestion(void *controller, const haltere_congestion *told, haltere_control *control)
 {
 	struct controller *c = controller;
 
 	set_clock(c, told->now);
-	recover(c);
 	switch (told->trigger) {
 	case HALTERE_TRIGGER_TIMEOUT:
 	case HALTERE_TRIGGER_PERSISTENT:
@@ -258,14 +201,20 @@ static void on_congestion(void *controller, const haltere_congestion *told, halt
 	decide(c, control);
 }
 
-/* The end of recovery is told before the ACK that brought it, and the file hears of it after the ACK's sample. */
 static void on_recovered(void *controller, int64_t now, haltere_control *control)
 {
 	struct controller *c = controller;
+	u8 state = c->tp.inet_conn.icsk_ca_state;
 
-	(void)control;
-	c->now = now;
-	c->recovered = true;
+	set_clock(c, now);
+	if (state == TCP_CA_CWR)
+		end_reduction(c);
+	if (state != TCP_CA_Open)
+		set_state(c, TCP_CA_Open);
+	if (state == TCP_CA_Recovery)
+		end_reduction(c);
+	c->tp.undo_marker = 0;
+	decide(c, control);
 }
 
 static void on_undo(void *controller, haltere_control *control)
@@ -274,7 +223,6 @@ static void on_undo(void *controller, haltere_control *control)
 	struct tcp_sock *tp = &c->tp;
 
 	set_clock(c, c->now);
-	recover(c);
 	if (tp->prior_ssthresh) {
 		tp->snd_cwnd = ops_of(c)->undo_cwnd(sock_of(c));
 		tp->snd_ssthresh = max(tp->snd_ssthresh, tp->prior_ssthresh);
@@ -285,161 +233,62 @@ static void on_undo(void *controller, haltere_control *control)
 }
 
 /* QUIC reduces windows at once, and asks for nothing: a reduction that the file asked for lasts for a round trip. */
-static void reduce_oneself(struct controller *c)
+static void reduce_oneself(struct controller *c, int64_t sent_to)
 {
 	if (c->wants_cwr && c->tp.inet_conn.icsk_ca_state < TCP_CA_CWR) {
 		begin_reduction(c, TCP_CA_CWR);
-		c->reducing_to = c->now_position;
+		c->reducing_to = sent_to;
 	}
 	c->wants_cwr = false;
-}
-
-static u32 take(int64_t *known, int64_t *part, int64_t total, int64_t mss)
-{
-	int64_t bytes = *part + (total > *known ? total - *known : 0);
-
-	*known = total;
-	*part = bytes % mss;
-	return (u32)(bytes / mss);
-}
-
-/* What both an ACK and its marks tell. */
-static void take_delivery(struct controller *c, int64_t now, int64_t acked_to, int64_t sent_to, int64_t total)
-{
-	struct tcp_sock *tp = &c->tp;
-	u32 more = take(&c->bytes_delivered, &c->part_delivered, total, c->mss);
-
-	tp->snd_una = sequence(c, acked_to);
-	tp->snd_nxt = tp->write_seq = sequence(c, sent_to);
-	tp->delivered += more;
-	tp->bytes_acked = (u64)(acked_to * c->per_position);
-	if (more) {
-		set_clock(c, now);
-		tp->delivered_mstamp = tp->tcp_mstamp;
-	}
-}
-
-static void tell_ack_event(struct controller *c, u32 flags)
-{
-	if (ops_of(c)->in_ack_event && !c->told_ack_event)
-		ops_of(c)->in_ack_event(sock_of(c), flags);
-	c->told_ack_event = false;
 }
 
 static void on_echo(void *controller, const haltere_echo *echo, haltere_control *control)
 {
 	struct controller *c = controller;
-	bool marked = echo->total_marked > c->bytes_marked;
 
 	if (!c->begun)
 		start(c, echo->now, HALTERE_UNKNOWN);
 	set_clock(c, echo->now);
-	recover(c);
-	take_delivery(c, echo->now, echo->acked_to, echo->sent_to, echo->total_delivered);
+	haltere_take_delivery(c, echo->acked_to, echo->sent_to, echo->total_delivered);
+	c->echoed = echo->total_marked > c->bytes_marked;
 	c->bytes_marked = echo->total_marked;
 	c->tp.delivered_ce = (u32)(echo->total_marked / c->mss);
-	if (!ops_of(c)->pkts_acked) {
-		tell_ack_event(c, marked ? CA_ACK_SLOWPATH | CA_ACK_ECE : CA_ACK_WIN_UPDATE);
-		c->told_ack_event = true;
-	}
 	decide(c, control);
 }
 
-/* How the data that is outstanding is counted. All of it is in segments with TCP, but for the last one. */
-static void count_outstanding(struct controller *c, const haltere_ack *ack)
+/* Tells the file what an ACK delivered. The kernel's test for ACKs that need little work is left out. */
+static void tell_sample(struct controller *c, int64_t acked_to, int64_t rtt, int64_t prior_delivered)
 {
 	struct tcp_sock *tp = &c->tp;
-	u32 in_flight = packets(c, ack->in_flight);
-	u32 passed, lost;
+	u32 prior = prior_delivered < 0 ? 0 : 1 + (u32)(prior_delivered / c->mss);
+	u32 cumulative = packets(c, acked_to) - packets(c, c->told_acked);
 
-	tp->sacked_out = tp->lost_out = tp->retrans_out = 0;
-	tp->packets_out = in_flight;
-	if (!c->segments)
-		return;
-	passed = packets(c, ack->acked_to);
-	tp->packets_out = max(packets(c, ack->sent_to - ack->acked_to), in_flight);
-	tp->sacked_out = tp->delivered - 1 > passed ? min(tp->delivered - 1 - passed, tp->packets_out) : 0;
-	lost = tp->packets_out - tp->sacked_out;
-	if (lost > in_flight)
-		tp->lost_out = lost - in_flight;
-	else
-		tp->retrans_out = in_flight - lost;
-}
-
-static struct rate_sample rate_of(const struct controller *c, const haltere_ack *ack, u32 acked)
-{
-	const haltere_rate_sample *rate = &ack->rate;
-	bool valid = rate->interval > 0 && rate->delivered > 0;
-	struct rate_sample rs = {
-		/* Without a packet that was delivered there is nothing before it. */
-		.prior_delivered = rate->in_flight > 0 ? 1 + (u32)(rate->prior_delivered / c->mss) : 0,
-		.delivered = valid ? (s32)(rate->delivered / c->mss) : -1,
-		.interval_us = valid ? (long)(rate->interval / NSEC_PER_USEC) : -1,
-		.rtt_us = ack->rtt < 0 ? -1 : (long)micros(ack->rtt),
-		.losses = (int)packets(c, ack->lost),
-		.acked_sacked = acked,
-		.prior_in_flight = packets(c, ack->prior_in_flight),
-		.last_end_seq = c->tp.snd_una,
-		.is_app_limited = rate->app_limited,
-		.is_ack_delayed = ack->delayed,
-	};
-
-	rs.snd_interval_us = rs.rcv_interval_us = rs.interval_us > 0 ? (u32)rs.interval_us : 0;
-	rs.prior_mstamp = c->tp.tcp_mstamp - rs.snd_interval_us;
-	return rs;
-}
-
-static void take_ack(struct controller *c, const haltere_ack *ack)
-{
-	struct tcp_sock *tp = &c->tp;
-
-	take_delivery(c, ack->now, ack->acked_to, ack->sent_to, ack->total_delivered);
-	c->now_position = ack->sent_to;
-	tp->lost = (u32)(ack->total_lost / c->mss);
-	if (ack->srtt > 0)
-		tp->srtt_us = max((u32)(ack->srtt * 8 / NSEC_PER_USEC), 1U);
-	if (ack->min_rtt > 0)
-		minmax_reset(&tp->rtt_min, tcp_jiffies32, max(micros(ack->min_rtt), 1U));
-	tp->tcp_wstamp_ns = tp->tcp_clock_cache + (u64)(max(ack->next_departure, ack->now) - ack->now);
-	tp->rx_opt.saw_tstamp = ack->stamp_value >= 0;
-	c->stamp = ack->stamp_now;
-	if (ack->stamp_value >= 0) {
-		tp->rx_opt.rcv_tsval = (u32)ack->stamp_value + (u32)c->first_bits;
-		tp->rx_opt.rcv_tsecr = (u32)ack->stamp_echo;
-	}
-	tp->is_cwnd_limited = ack->window_limited;
-	count_outstanding(c, ack);
-	tp->max_packets_out = max(tp->packets_out, packets(c, ack->prior_in_flight));
-}
-
-/* Tells the file of the ACK, up to the states of loss recovery. */
-static void tell_sample(struct controller *c, const haltere_ack *ack, const struct rate_sample *rs, u32 cumulative)
-{
-	struct tcp_sock *tp = &c->tp;
-	bool plain = rs->acked_sacked == cumulative && ack->phase == HALTERE_PHASE_OPEN;
-	u8 state = tp->inet_conn.icsk_ca_state;
-
-	/* The state before the ACK, if the ACK has changed it. */
-	if (c->changed_at == c->now)
-		tp->inet_conn.icsk_ca_state = c->state_before;
+	c->told_acked = acked_to;
 	if (ops_of(c)->pkts_acked) {
 		struct ack_sample sample = {
-			.pkts_acked = cumulative,
-			.rtt_us = (s32)rs->rtt_us,
-			.in_flight = tp->mss_cache * (tp->delivered - rs->prior_delivered),
+			.pkts_acked = c->segments ? cumulative : tp->delivered - c->told_delivered,
+			.rtt_us = rtt < 0 ? -1 : (s32)micros(rtt),
+			.in_flight = tp->mss_cache * (tp->delivered - prior),
 		};
 
 		ops_of(c)->pkts_acked(sock_of(c), &sample);
 	}
-	tell_ack_event(c, plain ? CA_ACK_WIN_UPDATE : CA_ACK_SLOWPATH);
-	tp->inet_conn.icsk_ca_state = state;
-	recover(c);
-	if (c->reducing_to > 0 && ack->acked_to > c->reducing_to && tp->inet_conn.icsk_ca_state == TCP_CA_CWR) {
-		end_reduction(c);
-		c->reducing_to = 0;
-	}
-	if (tp->inet_conn.icsk_ca_state != ack->phase && !(c->reducing_to > 0 && ack->phase < HALTERE_PHASE_REDUCING))
-		set_state(c, (u8)ack->phase);
+	if (ops_of(c)->in_ack_event)
+		ops_of(c)->in_ack_event(sock_of(c), CA_ACK_SLOWPATH | (c->echoed ? CA_ACK_ECE : 0));
+	c->echoed = false;
+}
+
+static void on_arrival(void *controller, const haltere_arrival *told, haltere_control *control)
+{
+	struct controller *c = controller;
+
+	if (!c->begun)
+		start(c, told->now, told->rtt);
+	set_clock(c, told->now);
+	haltere_take_arrival(c, told);
+	tell_sample(c, told->acked_to, told->rtt, told->prior_delivered);
+	c->sampled = true;
+	decide(c, control);
 }
 
 static void on_ack(void *controller, const haltere_ack *ack, const haltere_path *paths, uintptr_t path_count,
@@ -448,23 +297,30 @@ static void on_ack(void *controller, const haltere_ack *ack, const haltere_path 
 	struct controller *c = controller;
 	struct tcp_sock *tp = &c->tp;
 	struct sock *sk = sock_of(c);
-	u32 passed, acked, mark;
-	struct rate_sample rs;
+	u32 acked, mark;
 
 	(void)paths;
 	(void)path_count;
 	if (!c->begun)
 		start(c, ack->now, ack->rtt);
 	set_clock(c, ack->now);
-	take_ack(c, ack);
-	passed = packets(c, ack->acked_to) - packets(c, c->told_acked);
-	c->told_acked = ack->acked_to;
+	haltere_take_ack(c, ack);
+	/* Production stacks of QUIC tell of an ACK once. */
+	if (!c->sampled)
+		tell_sample(c, ack->acked_to, ack->rtt, ack->rate.in_flight > 0 ? ack->rate.prior_delivered : HALTERE_UNKNOWN);
+	c->sampled = false;
 	acked = tp->delivered - c->told_delivered;
 	c->told_delivered = tp->delivered;
-	rs = rate_of(c, ack, acked);
-	tell_sample(c, ack, &rs, c->segments ? passed : acked);
+	if (c->reducing_to > 0 && ack->acked_to > c->reducing_to && tp->inet_conn.icsk_ca_state == TCP_CA_CWR) {
+		end_reduction(c);
+		c->reducing_to = 0;
+	}
+	if (tp->inet_conn.icsk_ca_state != ack->phase && !(c->reducing_to > 0 && ack->phase < HALTERE_PHASE_REDUCING))
+		set_state(c, (u8)ack->phase);
 	mark = tp->app_limited;
 	if (ops_of(c)->cong_control) {
+		struct rate_sample rs = haltere_rate_of(c, ack, acked);
+
 #ifdef HALTERE_CONG_CONTROL_OF_TWO
 		ops_of(c)->cong_control(sk, &rs);
 #else
@@ -474,9 +330,8 @@ static void on_ack(void *controller, const haltere_ack *ack, const haltere_path 
 		ops_of(c)->cong_avoid(sk, tp->snd_una, acked);
 	}
 	if (!c->segments)
-		reduce_oneself(c);
+		reduce_oneself(c, ack->sent_to);
 	update_pacing_rate(c);
-	c->changed_at = -1;
 	control->ask = c->wants_cwr ? HALTERE_ASK_REDUCE : tp->app_limited != mark ? HALTERE_ASK_APP_LIMITED : HALTERE_ASK_NOTHING;
 	tp->app_limited = mark;
 	c->wants_cwr = false;
@@ -509,7 +364,6 @@ static void on_sent(void *controller, const haltere_sent *sent, haltere_control 
 	if (!c->begun)
 		start(c, sent->now, HALTERE_UNKNOWN);
 	set_clock(c, sent->now);
-	recover(c);
 	tp->app_limited = sent->app_limited ? LIMITED_BEFORE : 0;
 	tp->inet_conn.icsk_rto = (u32)(min(sent->timeout, (int64_t)1 << 60) / (NSEC_PER_SEC / HZ));
 	tp->packets_out = max(tp->packets_out, packets(c, sent->in_flight));
@@ -603,6 +457,7 @@ const haltere_congestion_control haltere_calls = {
 	.on_established = on_established,
 	.on_sent = on_sent,
 	.on_echo = on_echo,
+	.on_arrival = on_arrival,
 	.on_lost = on_lost,
 	.on_undo = on_undo,
 	.on_recovered = on_recovered,

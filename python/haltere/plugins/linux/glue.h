@@ -1,4 +1,4 @@
-/* What the files of the glue share: glue.c (events), tuning.c (parameters and copies), services.c (functions of the kernel). */
+/* What the files of the glue share: glue.c (events), delivery.c (what ACKs deliver), tuning.c (parameters and copies), services.c (functions of the kernel). */
 
 #ifndef HALTERE_GLUE_H
 #define HALTERE_GLUE_H
@@ -22,21 +22,15 @@ struct controller {
 	bool begun;
 	/* Bytes delivered and marked so far, and those that make no whole packet. */
 	int64_t bytes_delivered, part_delivered, bytes_marked;
-	/* The position that the last ACK told, and the packets delivered then. */
+	/* The position that the last ACK told, and the packets delivered before it. */
 	int64_t told_acked;
 	u32 told_delivered;
 	/* The present time by the clock of timestamps, if there is one. */
 	int64_t stamp;
-	/* Whether the file asked for a reduction, and whether in_ack_event was called for the ACK that comes next. */
-	bool wants_cwr, told_ack_event;
+	/* Whether the file asked for a reduction, the ACK that comes echoes marks, and the file was told what it delivered. */
+	bool wants_cwr, echoed, sampled;
 	/* QUIC: a reduction that the file asked for lasts until this position is acknowledged. */
 	int64_t reducing_to;
-	int64_t now_position;
-	/* The state of loss recovery before it changed, at this time; -1 if it has not since the last ACK. */
-	int64_t changed_at;
-	u8 state_before;
-	/* Recovery has ended, and the file has not heard of it. */
-	bool recovered;
 	/* The run's dice, and the first bits that they gave. The lower half is where the peer's clock of timestamps begins, which is a
 	 * random number at real hosts; the file draws the upper half. */
 	uint64_t (*random)(void *dice);
@@ -48,11 +42,52 @@ struct controller {
 /* The controller that is called by this thread, or NULL. */
 extern __thread struct controller *haltere_present;
 
+/* A socket is the beginning of a controller's TCP. */
+static inline struct sock *sock_of(struct controller *c)
+{
+	return (struct sock *)&c->tp;
+}
+
+static inline const struct tcp_congestion_ops *ops_of(struct controller *c)
+{
+	return c->tp.inet_conn.icsk_ca_ops;
+}
+
+static inline u32 micros(int64_t ns)
+{
+	return ns < 0 ? 0 : (u32)(ns / NSEC_PER_USEC);
+}
+
+/* A position as TCP numbers it; the first byte of data has the number 1. */
+static inline u32 sequence(const struct controller *c, int64_t position)
+{
+	return (u32)(position * c->per_position + 1);
+}
+
+static inline u32 packets(const struct controller *c, int64_t bytes)
+{
+	return bytes <= 0 ? 0 : (u32)((bytes + c->mss - 1) / c->mss);
+}
+
+static inline void set_clock(struct controller *c, int64_t now)
+{
+	haltere_present = c;
+	c->now = now;
+	c->tp.tcp_clock_cache = haltere_clock_ns();
+	c->tp.tcp_mstamp = c->tp.tcp_clock_cache / NSEC_PER_USEC;
+}
+
 /* The congestion control that the module registered, or NULL. */
 extern struct tcp_congestion_ops *haltere_registered;
 
 /* The functions of controllers of this copy of the library. */
 extern const haltere_congestion_control haltere_calls;
+
+/* What the events of an ACK tell of delivery: positions, bytes delivered, RTTs, timestamps, and how outstanding data is counted. */
+void haltere_take_delivery(struct controller *c, int64_t acked_to, int64_t sent_to, int64_t total);
+void haltere_take_arrival(struct controller *c, const haltere_arrival *told);
+void haltere_take_ack(struct controller *c, const haltere_ack *ack);
+struct rate_sample haltere_rate_of(const struct controller *c, const haltere_ack *ack, u32 acked);
 
 /* The parameters of the module, and the text that describes it or NULL. */
 uint32_t haltere_declared(const haltere_parameter **parameters);

@@ -51,6 +51,7 @@ PASS(on_congestion, haltere_congestion)
 PASS(on_established, haltere_established)
 PASS(on_sent, haltere_sent)
 PASS(on_echo, haltere_echo)
+PASS(on_arrival, haltere_arrival)
 PASS(on_lost, haltere_lost)
 
 static haltere_congestion_control table = {
@@ -63,6 +64,7 @@ static haltere_congestion_control table = {
 	.on_established = on_established,
 	.on_sent = on_sent,
 	.on_echo = on_echo,
+	.on_arrival = on_arrival,
 	.on_lost = on_lost,
 	.on_undo = on_undo,
 	.on_recovered = on_recovered,
