@@ -51,8 +51,18 @@ impl<A, R> fmt::Debug for Maker<A, R> {
     }
 }
 
-/// Makes the entry of a name that ends in a digest.
-pub type Loader<E> = fn(&str) -> Result<&'static E, String>;
+/// How a program loads code.
+pub struct Loader<E: 'static> {
+    /// The name of a file with the digest of what it holds now.
+    pub named: fn(&str) -> Result<String, String>,
+    /// Makes the entry of a name that ends in a digest.
+    pub load: fn(&str) -> Result<&'static E, String>,
+}
+
+/// Whether a name is that of a file of code.
+pub fn is_file(name: &str) -> bool {
+    ["./", "../", "/"].iter().any(|start| name.starts_with(start))
+}
 
 /// The entries of a kind that a program loaded.
 pub struct Shelf<E: 'static> {
@@ -72,18 +82,18 @@ impl<E: Entry> Shelf<E> {
         self.loader.get_or_init(|| loader);
     }
 
-    /// The entry of a name that ends in a digest. It is loaded when it is first asked for, and stays.
+    /// The entry of a file. One that is named with a digest is loaded when it is first asked for, and stays. Without a digest it is
+    /// what the file holds now.
     ///
     /// # Errors
     ///
     /// Why it cannot be loaded.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
-        self.find_or(name, || match self.loader.get() {
-            Some(load) => load(name),
-            None => {
-                Err(format!("{name:?} names a file of code, and this program loads none: use one that is built in"))
-            }
-        })
+        let loader = self.loader.get().ok_or_else(|| {
+            format!("{name:?} names a file of code, and this program loads none: use one that is built in")
+        })?;
+        let full = if name.contains(DIGEST) { name.to_string() } else { (loader.named)(name)? };
+        self.find_or(&full, || (loader.load)(&full))
     }
 
     /// The entry of a name, which is made if there is none.
@@ -215,7 +225,7 @@ impl<E: Entry> Registry<E> {
     /// The entry called `name`: one of the registry, or code that was loaded or can be.
     pub fn find(&self, name: &str) -> Option<Handle<E>> {
         let own = self.0.iter().copied().find(|entry| entry.name() == name);
-        own.or_else(|| if name.contains(DIGEST) { E::shelf().named(name).ok() } else { None })
+        own.or_else(|| if is_file(name) { E::shelf().named(name).ok() } else { None })
     }
 
     /// The entry called `name`.
@@ -224,7 +234,7 @@ impl<E: Entry> Registry<E> {
     ///
     /// If there is none; the error says which was meant, and lists the names.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
-        if name.contains(DIGEST) {
+        if is_file(name) {
             return E::shelf().named(name);
         }
         self.find(name).ok_or_else(|| format!("unknown {} {name:?}: {}", E::KIND, self.known(name)))

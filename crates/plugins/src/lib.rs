@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `abi` | the C interface, from which `include/haltere.h` is generated |
+//! | `abi` | the C interface, from which `haltere.h` is generated |
 //! | `convert` | our events as the interface has them |
 //! | `calls` | a controller behind the interface's functions |
 //! | `library` | a shared library, and what it says of itself |

@@ -5,7 +5,7 @@
 mod controller;
 mod events;
 
-use haltere_net::registry::{Description, Entry, Maker};
+use haltere_net::registry::{Description, Entry, Loader, Maker};
 use haltere_transport::cc::{CongestionController, Implementation, Marks, Parameter, SlowStart, Startup};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -33,6 +33,14 @@ struct Declared {
     least: f64,
     most: f64,
     summary: String,
+}
+
+/// The name of a file with the digest of what it holds now.
+fn named(file: &str) -> Result<String, String> {
+    Python::attach(|py| {
+        let found = py.import("haltere.plugins").and_then(|module| module.call_method1("named", (file,))?.extract());
+        found.map_err(|wrong| message(py, &wrong))
+    })
 }
 
 /// The congestion control of a name such as `./mine.py#3fa94c1b2d5e6f70`.
@@ -103,6 +111,6 @@ fn implementation(name: &'static str, class: Described) -> &'static Implementati
 }
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Implementation::shelf().load_by(load);
+    Implementation::shelf().load_by(Loader { named, load });
     events::add(module)
 }

@@ -3,15 +3,10 @@
 //! Before a scenario is read, what it is read with puts the digest of the file's text behind its name (`./mine.py#3fa94c1b2d5e6f70`),
 //! so that a scenario says what runs, and not only where it stood. The digest is not shown to people.
 
-use haltere_net::registry::DIGEST;
+use haltere_net::registry::{DIGEST, is_file};
 
 /// How the names of files of code end.
 pub const SUFFIXES: [&str; 3] = [".py", ".so", ".c"];
-
-/// Whether the text behind a transport's slash begins with the name of a file, and not with that of a congestion control.
-fn is_file(text: &str) -> bool {
-    ["./", "../", "/"].iter().any(|start| text.starts_with(start))
-}
 
 /// The length of the name of a file at the start of a text, with its digest if it has one; `None` if the text names no file.
 ///
