@@ -198,8 +198,11 @@ SIMULATED = [
 
 
 @pytest.mark.parametrize("words", [pytest.param(words, id=" ".join(words[:4])) for words in SIMULATED])
-def test_the_comparisons_and_traces_of_the_pages_run(words: list[str], haltere: Haltere) -> None:
-    """Each is run with a small object, or for a short time, and once."""
+def test_the_comparisons_and_traces_of_the_pages_run(words: list[str], haltere: Haltere, tmp_path: Path) -> None:
+    """Each is run with a small object, or for a short time, and once. A file of Linux is the one of its page."""
+    page = (ROOT / "docs" / "how-to" / "linux-congestion-controls.md").read_text()
+    for name in re.findall(r"/\./(tcp_\w+\.c)", " ".join(words)):
+        (tmp_path / name).write_text(page.split("```c\n")[1].split("```")[0])
     short = ["--duration", "11s"] if "--share" in words else ["--size", "20kB"]
     once = ["--replications", "1"] if words[0] == "compare" else []
     done = haltere(*words, *short, *once)

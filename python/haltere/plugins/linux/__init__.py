@@ -1,10 +1,12 @@
 """Congestion controls of Linux, as they are: files in C that define a `struct tcp_congestion_ops`.
 
-Such a file is compiled against the headers in `include/`, which are written from the kernel's interface, and is linked with the glue
-(`glue.c` events, `delivery.c` what ACKs deliver, `services.c` functions of the kernel, `tuning.c` parameters, `plugin.c` what the library exports). The library has the
-interface of `haltere.h`. Its module's parameters are those of the contender: `tcp/./tcp_mine.c+beta=600`.
+Such a file is compiled against the headers in `include/`, which are written from the kernel's interface, and is linked
+with the glue: `glue.c` events, `delivery.c` what ACKs deliver, `services.c` functions of the kernel, `tuning.c`
+parameters, `plugin.c` what the library exports. The library has the interface of `haltere.h`. Its module's parameters
+are those of the contender: `tcp/./tcp_mine.c+beta=600`.
 
-A file from the kernel is GPL-2.0. Its user brings it, and compiles it on the user's own machine; nothing of the kernel is shipped.
+A file from the kernel is GPL-2.0. Its user brings it, and compiles it on the user's own machine; nothing of the kernel
+is shipped.
 """
 
 from __future__ import annotations
@@ -51,9 +53,21 @@ _OPS = re.compile(r"\bstruct\s+tcp_congestion_ops\b")
 _BESIDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)\.h"', re.MULTILINE)
 _RATES_ALONE = re.compile(r"\.cong_control\s*=\s*(\w+)")
 _LACKS = re.compile(
-    r"implicit declaration of function '(\w+)'|call to undeclared function '(\w+)'|'(\w+)' undeclared|undeclared identifier '(\w+)'"
-    r"|no member named '(\w+)'|unknown type name '(\w+)'|incomplete type '((?:struct |union )?\w+)'|undefined type '(struct \w+)'"
-    r"|undefined reference to [`'](\w+)'|fatal error: '?([\w./-]+\.h)'?(?:: No such file| file not found)|undefined symbol: (\w+)"
+    "|".join(
+        (
+            r"implicit declaration of function '(\w+)'",
+            r"call to undeclared function '(\w+)'",
+            r"'(\w+)' undeclared",
+            r"undeclared identifier '(\w+)'",
+            r"no member named '(\w+)'",
+            r"unknown type name '(\w+)'",
+            r"incomplete type '((?:struct |union )?\w+)'",
+            r"undefined type '(struct \w+)'",
+            r"undefined reference to [`'](\w+)'",
+            r"fatal error: '?([\w./-]+\.h)'?(?:: No such file| file not found)",
+            r"undefined symbol: (\w+)",
+        )
+    )
 )
 
 
@@ -68,20 +82,22 @@ class _Absent:
 _ABSENT = (
     _Absent(
         re.compile(r"setsockopt|sockptr|sk_prot|_prot$|^(struct )?proto$"),
-        "it takes options of setsockopt, and a simulated connection has no program that sets them: make them parameters of the "
-        "module (module_param)",
+        "it takes options of setsockopt, and a simulated connection has no program that sets them: make them "
+        "parameters of the module (module_param)",
     ),
     _Absent(
         re.compile(r"sysctl|ctl_table|sock_net|pernet|^(struct )?net$"),
-        "it reads sysctls or a network namespace, which a simulated host does not have: make them parameters of the module "
-        "(module_param)",
+        "it reads sysctls or a network namespace, which a simulated host does not have: make them parameters of the "
+        "module (module_param)",
     ),
     _Absent(
         re.compile(r"vmlinux|bpf_|bpf/"),
-        "it is a program of BPF: bring the same algorithm as a module, with module_init and tcp_register_congestion_control",
+        "it is a program of BPF: bring the same algorithm as a module, with module_init and "
+        "tcp_register_congestion_control",
     ),
     _Absent(
-        re.compile(r"^proc_|debugfs|seq_|kobj|sysfs"), "it writes to /proc, /sys or debugfs, which a simulated host does not have"
+        re.compile(r"^proc_|debugfs|seq_|kobj|sysfs"),
+        "it writes to /proc, /sys or debugfs, which a simulated host does not have",
     ),
     _Absent(re.compile(r"skb|SKB"), "it looks at packets, and congestion controls see the connection alone here"),
 )
@@ -113,8 +129,8 @@ def build(source: Path, into: Path) -> None:
         into: where the library is written, whole.
 
     Raises:
-        ValueError: if there is no compiler, the file does not compile, uses what the interface does not have, or registers no
-            congestion control. The message names the file, its line, and what would be right.
+        ValueError: if there is no compiler, the file does not compile, uses what the interface does not have, or
+            registers no congestion control. The message names the file, its line, and what would be right.
     """
     _check(source)
     compiler = shutil.which("gcc") or shutil.which("clang")
@@ -153,7 +169,8 @@ def _check(source: Path) -> None:
         )
     if re.search(r"\bmodule_init\s*\(", text) is None:
         raise ValueError(
-            f"{source} has no module_init: write a function that calls tcp_register_congestion_control, and module_init(it)"
+            f"{source} has no module_init: write a function that calls tcp_register_congestion_control, and "
+            "module_init(it)"
         )
 
 
@@ -186,7 +203,9 @@ def _run(command: list[str], source: Path) -> None:
 
 def _explained(source: Path, said: str) -> str:
     """Return what a compiler or linker said, and what it means if the interface lacks a name."""
-    lines = [line.strip() for line in said.splitlines() if re.search(r"\berror:|undefined reference|undefined symbol", line)]
+    lines = [
+        line.strip() for line in said.splitlines() if re.search(r"\berror:|undefined reference|undefined symbol", line)
+    ]
     shown = "\n".join(lines[:10]) or said.strip()[-2000:]
     names = list(dict.fromkeys(next(filter(None, match.groups())) for match in _LACKS.finditer(shown)))
     if not names:
@@ -195,8 +214,8 @@ def _explained(source: Path, said: str) -> str:
         if any(absent.names.search(name) for name in names):
             return f"{source} cannot run here: {absent.why}\n{shown}"
     return (
-        f"{source} uses {', '.join(names)}, which neither it nor haltere's interface of Linux {KERNEL} has: it is for a newer or an "
-        f"older kernel, or needs something that a simulated connection does not have\n{shown}"
+        f"{source} uses {', '.join(names)}, which neither it nor haltere's interface of Linux {KERNEL} has: it is for "
+        f"a newer or an older kernel, or needs something that a simulated connection does not have\n{shown}"
     )
 
 
