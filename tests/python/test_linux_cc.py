@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT, Haltere
 from haltere import RunResult, Scenario, run
 from haltere.errors import HaltereError
-from haltere.plugins import c, linux
+from haltere.plugins import building, linux
 from haltere.rig import kernel
 
 OWN = ROOT / "tests" / "data" / "linux-cc"
@@ -35,7 +35,7 @@ NAMES = (
     *("westwood", "yeah"),
 )
 SAME = ("bbr", "bic", "cdg", "highspeed", "hybla", "lp", "nv", "scalable", "vegas", "veno", "yeah")
-"""Those that send the same packets at the same times as our congestion control of the same name."""
+"""The algorithms that send the same packets at the same times as our congestion control of the same name."""
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-sign-compare", "-Werror")
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not there")
@@ -192,11 +192,11 @@ def test_a_file_that_is_linked_belongs_to_what_is_built(tmp_path: Path) -> None:
     text = PLAIN.replace("<net/tcp.h>", '<net/tcp.h>\n#include "tcp_shared.h"')
     file.write_text(text.replace("tcp_snd_cwnd(tcp_sk(sk)) >> 1", "shared(tcp_snd_cwnd(tcp_sk(sk)))"))
     assert linux.sources(file) == [file, tmp_path / "tcp_shared.c"]
-    before = c.inputs(file)
+    before = building.inputs(file)
     assert same(moved(f"tcp/{file}"), moved("tcp/reno"))
     shared = tmp_path / "tcp_shared.c"
     shared.write_text(shared.read_text().replace("n / 2", "n - 1"))
-    assert c.inputs(file) != before and not same(moved(f"tcp/{file}"), moved("tcp/reno"))
+    assert building.inputs(file) != before and not same(moved(f"tcp/{file}"), moved("tcp/reno"))
 
 
 def test_the_command_line_compares_files_with_ours(haltere: Haltere, tmp_path: Path) -> None:

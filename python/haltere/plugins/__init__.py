@@ -1,7 +1,7 @@
 """Congestion controls that users bring, as files that contenders name: `tcp/./mine.py`, `quic/./libmine.so`, `tcp/./mine.c`.
 
 `store` keeps files by the digest of what they hold, and knows which of them their user allowed; `classes` loads classes of Python;
-`compiled` turns them into machine code; `c` builds sources in C. The extension module calls `loaded`, `named`, `reason` and
+`by_numba` compiles these; `building` builds sources in C and Rust. The extension module calls `loaded`, `named`, `reason` and
 `takes_paths`.
 
 Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one that a
@@ -13,11 +13,13 @@ from __future__ import annotations
 import inspect
 import os
 import traceback
+from dataclasses import replace
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from haltere.plugins import store
-from haltere.plugins.classes import Described, describe, parameter
+from haltere.plugins.classes import COMPILED, Described, describe, parameter
 
 __all__ = [
     "ASK_APP_LIMITED",
@@ -27,6 +29,7 @@ __all__ = [
     "Phase",
     "Trigger",
     "allow",
+    "compiled",
     "loaded",
     "named",
     "parameter",
@@ -44,13 +47,13 @@ ASK_REDUCE = 2
 """As `ask` of a controller: reduce the window as for a mark; TCP alone does it."""
 
 
-class Trigger:
+class Trigger(IntEnum):
     """The causes of congestion, `event.trigger`."""
 
     LOSS, TIMEOUT, PERSISTENT, ECN, LOCAL, DELAY = range(6)
 
 
-class Phase:
+class Phase(IntEnum):
     """The phases of loss recovery, `ack.phase`."""
 
     OPEN, DISORDER, REDUCING, RECOVERY, LOSS = range(5)
@@ -66,11 +69,17 @@ def allow() -> None:
     os.environ[store.ALLOW] = "1"
 
 
-def loaded(name: str) -> Described | Path | int:
+def compiled(cls: type) -> type:
+    """Have numba compile the methods of a class: a decorator. What `__init__` sets must be numbers (`by_numba`)."""
+    setattr(cls, COMPILED, True)
+    return cls
+
+
+def loaded(name: str) -> Described | Path:
     """Return what a name with a digest stands for.
 
     Returns:
-        What a class of Python says of itself, the path of a shared library, or the address of a table of the C interface.
+        What a class of Python says of itself, or the path of a shared library.
 
     Raises:
         ValueError: why there is none; the message names the file and the remedy.
@@ -80,11 +89,14 @@ def loaded(name: str) -> Described | Path | int:
     if kept.suffix != ".py":
         return kept
     described = describe(kept, file)
-    if described.compiled is not None:
-        from haltere.plugins import compiled  # noqa: PLC0415 numba takes a second to load
+    if not described.wants_compiled:
+        return described
+    from haltere.plugins.by_numba import functions  # noqa: PLC0415 numpy and numba take a second to load
 
-        return compiled.table(described)
-    return described
+    try:
+        return replace(described, compiled=functions(described))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
 
 
 def takes_paths(controller: Any) -> bool:
@@ -100,5 +112,5 @@ def reason(error: BaseException) -> str:
     said = traceback.format_exception_only(error)[-1].strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(".py")]
     if not frames:
-        return said
+        return str(error)
     return f"line {frames[-1].lineno}, in {frames[-1].name}: {said}"

@@ -67,7 +67,9 @@ class Described:
     heeds_slow_start: bool = False
     prompt_rtts: bool = False
     parameters: list[Declared] = field(default_factory=list)
+    wants_compiled: bool = False
     compiled: Any = None
+    """Its functions, once it is compiled."""
 
 
 def describe(source: Path, name: str) -> Described:
@@ -84,6 +86,7 @@ def _module(source: Path, name: str) -> ModuleType:
     module.__file__ = name
     try:
         text = source.read_text(encoding="utf-8")
+        module.__dict__["__haltere_source__"] = text
         exec(compile(text, name, "exec"), module.__dict__)  # noqa: S102 its user asked for it
     except SyntaxError as error:
         raise ValueError(f"{name}: line {error.lineno}: {error.msg}: mend it") from None
@@ -131,7 +134,7 @@ def of_class(cls: type, name: str) -> Described:
         summary=doc.splitlines()[0] if doc else cls.__name__,
         reference=str(getattr(cls, "reference", "")),
         parameters=parameters,
-        compiled=getattr(cls, COMPILED, None),
+        wants_compiled=bool(getattr(cls, COMPILED, False)),
         **flags,
     )
 

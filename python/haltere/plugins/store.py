@@ -12,17 +12,20 @@ import re
 from pathlib import Path
 
 from haltere.files import write_whole
+from haltere.plugins import building
 
 DIGEST = "#"
 """The sign between the name of a file and the digest."""
-SUFFIXES = (".py", ".so", ".c")
+SOURCES = (".c", ".rs")
+"""How names of sources end that are built into libraries."""
+SUFFIXES = (".py", ".so", *SOURCES)
 """How names of files of code end."""
 _DIGITS = 16
 
 ALLOW = "HALTERE_ALLOW_CODE"
 """The variable of the environment that allows all code that study and scenario files name: `1`."""
 
-_WITH_DIGEST = re.compile(rf"(\.(?:py|so|c)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
+_WITH_DIGEST = re.compile(rf"(\.(?:py|so|c|rs)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
 
 _asked: set[Path] = set()
 """The files that the user asked for in this process."""
@@ -65,7 +68,7 @@ def ask(*contenders: str) -> None:
 
 
 def keep(file: Path) -> str:
-    """Keep what a file holds, built if it is a source in C; return its digest.
+    """Keep what a file holds, built if it is a source in C or Rust; return its digest.
 
     Raises:
         ValueError: if nobody asked for it, or it cannot be read or built; the message says why, and what to do.
@@ -79,25 +82,23 @@ def keep(file: Path) -> str:
         held = file.read_bytes()
     except OSError as error:
         raise ValueError(f"the file of code {file} cannot be read ({error.strerror}): give the path of a file") from None
-    if file.suffix == ".c":
-        from haltere.plugins import c  # noqa: PLC0415 is needed for sources in C alone
-
-        held = c.inputs(file)
+    if file.suffix in SOURCES:
+        held = building.inputs(file)
     digest = hashlib.sha256(held).hexdigest()[:_DIGITS]
     kept = path(file.name, digest)
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
-        if file.suffix == ".c":
-            c.build(file, kept)
+        if file.suffix in SOURCES:
+            building.build(file, kept)
         else:
             write_whole(kept, held)
     return digest
 
 
 def path(file: str, digest: str) -> Path:
-    """Return where what a file held is kept. Sources in C are kept as libraries."""
+    """Return where what a file held is kept. Sources are kept as the libraries built of them."""
     suffix = Path(file).suffix
-    return folder() / f"{digest}{'.so' if suffix == '.c' else suffix}"
+    return folder() / f"{digest}{'.so' if suffix in SOURCES else suffix}"
 
 
 def find(file: str, digest: str) -> Path:

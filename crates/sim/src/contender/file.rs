@@ -6,7 +6,7 @@
 use haltere_net::registry::{DIGEST, is_file};
 
 /// How the names of files of code end.
-pub const SUFFIXES: [&str; 3] = [".py", ".so", ".c"];
+pub const SUFFIXES: [&str; 4] = [".py", ".so", ".c", ".rs"];
 
 /// The length of the name of a file at the start of a text, with its digest if it has one; `None` if the text names no file.
 ///
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(name("../a-b/my+own.v2.py+gain=2-sack"), Ok(Some("../a-b/my+own.v2.py")));
         assert_eq!(name("/x/tcp_mine.c-sack"), Ok(Some("/x/tcp_mine.c")));
         assert_eq!(name("./lib.so#12ab+gain=1"), Ok(Some("./lib.so#12ab")));
-        assert!(name("./mine.txt").unwrap_err().contains("none of .py, .so, .c"));
+        assert!(name("./mine.txt").unwrap_err().contains("none of .py, .so, .c, .rs"));
         assert!(name("./mine.python").is_err());
     }
 

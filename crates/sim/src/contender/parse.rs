@@ -90,7 +90,8 @@ fn words<'a>(mut rest: &'a str, model: Option<Algorithm>, registries: &Registrie
 }
 
 pub(super) fn contender(given: &str, registries: &Registries) -> Result<Contender, String> {
-    read(given, registries).map_err(|message| message.replacen(&format!("{given:?}"), &format!("{:?}", file::shown(given)), 1))
+    read(given, registries)
+        .map_err(|message| message.replacen(&format!("{given:?}"), &format!("{:?}", file::shown(given)), 1))
 }
 
 fn read(text: &str, registries: &Registries) -> Result<Contender, String> {

@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 INCLUDE = HERE / "include"
-"""What a congestion control of Linux includes."""
+"""The folder of the headers that a congestion control of Linux includes."""
 INTERFACE = HERE.parent / "include"
 """The folder of `haltere.h`."""
 GLUE = ("glue.c", "delivery.c", "services.c", "tuning.c", "plugin.c")

@@ -2,6 +2,7 @@
 
 #include "glue.h"
 
+/* The packets that are new in a total of bytes, which may fall. */
 static u32 take(int64_t *known, int64_t *part, int64_t total, int64_t mss)
 {
 	int64_t bytes = *part + (total > *known ? total - *known : 0);
@@ -15,14 +16,26 @@ static u32 take(int64_t *known, int64_t *part, int64_t total, int64_t mss)
 void haltere_take_delivery(struct controller *c, int64_t acked_to, int64_t sent_to, int64_t total)
 {
 	struct tcp_sock *tp = &c->tp;
-	u32 more = take(&c->bytes_delivered, &c->part_delivered, total, c->mss);
+	u32 delivered = 1 + packets_at(c, total);
 
 	tp->snd_una = sequence(c, acked_to);
 	tp->snd_nxt = tp->write_seq = sequence(c, sent_to);
-	tp->delivered += more;
 	tp->bytes_acked = (u64)(acked_to * c->per_position);
-	if (more)
+	if (delivered != tp->delivered)
 		tp->delivered_mstamp = tp->tcp_mstamp;
+	tp->delivered = delivered;
+	c->bytes_delivered = total;
+}
+
+void haltere_take_marked(struct controller *c, int64_t total)
+{
+	c->echoed = total > c->bytes_marked;
+	c->tp.delivered_ce += take(&c->bytes_marked, &c->part_marked, total, c->mss);
+}
+
+void haltere_take_lost(struct controller *c, int64_t total)
+{
+	c->tp.lost += take(&c->bytes_lost, &c->part_lost, total, c->mss);
 }
 
 static void take_stamps(struct controller *c, int64_t now, int64_t value, int64_t echo)
@@ -56,7 +69,7 @@ static void count_outstanding(struct controller *c, int64_t acked_to, int64_t se
 	tp->packets_out = in_flight;
 	if (!c->segments)
 		return;
-	passed = packets(c, acked_to);
+	passed = packets_at(c, acked_to + c->mss - 1);
 	tp->packets_out = max(packets(c, sent_to - acked_to), in_flight);
 	tp->sacked_out = tp->delivered - 1 > passed ? min(tp->delivered - 1 - passed, tp->packets_out) : 0;
 	rest = tp->packets_out - tp->sacked_out;
@@ -84,7 +97,7 @@ void haltere_take_ack(struct controller *c, const haltere_ack *ack)
 	count_outstanding(c, ack->acked_to, ack->sent_to, ack->in_flight);
 	tp->max_packets_out = max(tp->packets_out, packets(c, ack->prior_in_flight));
 	tp->tcp_wstamp_ns = tp->tcp_clock_cache + (u64)(max(ack->next_departure, ack->now) - ack->now);
-	tp->lost = (u32)(ack->total_lost / c->mss);
+	haltere_take_lost(c, ack->total_lost);
 	tp->is_cwnd_limited = ack->window_limited;
 }
 
@@ -94,7 +107,7 @@ struct rate_sample haltere_rate_of(const struct controller *c, const haltere_ack
 	bool valid = rate->interval > 0 && rate->delivered > 0;
 	struct rate_sample rs = {
 		/* Without a packet that was delivered there is nothing before it. */
-		.prior_delivered = rate->in_flight > 0 ? 1 + (u32)(rate->prior_delivered / c->mss) : 0,
+		.prior_delivered = rate->in_flight > 0 ? 1 + packets_at(c, rate->prior_delivered) : 0,
 		.delivered = valid ? (s32)(rate->delivered / c->mss) : -1,
 		.interval_us = valid ? (long)(rate->interval / NSEC_PER_USEC) : -1,
 		.rtt_us = ack->rtt < 0 ? -1 : (long)micros(ack->rtt),

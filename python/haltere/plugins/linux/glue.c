@@ -64,7 +64,8 @@ static void start(struct controller *c, int64_t now, int64_t rtt)
 	set_clock(c, now);
 	c->begun = true;
 	c->wants_cwr = c->echoed = c->sampled = false;
-	c->bytes_delivered = c->part_delivered = c->bytes_marked = c->told_acked = c->reducing_to = 0;
+	c->base_bytes = c->base_packets = c->bytes_delivered = c->told_acked = c->reducing_to = 0;
+	c->bytes_marked = c->part_marked = c->bytes_lost = c->part_lost = 0;
 	tp->inet_conn.icsk_ca_ops = haltere_registered;
 	tp->inet_conn.icsk_ca_initialized = 1;
 	tp->inet_conn.icsk_rto = HZ;
@@ -250,9 +251,7 @@ static void on_echo(void *controller, const haltere_echo *echo, haltere_control 
 		start(c, echo->now, HALTERE_UNKNOWN);
 	set_clock(c, echo->now);
 	haltere_take_delivery(c, echo->acked_to, echo->sent_to, echo->total_delivered);
-	c->echoed = echo->total_marked > c->bytes_marked;
-	c->bytes_marked = echo->total_marked;
-	c->tp.delivered_ce = (u32)(echo->total_marked / c->mss);
+	haltere_take_marked(c, echo->total_marked);
 	decide(c, control);
 }
 
@@ -260,8 +259,8 @@ static void on_echo(void *controller, const haltere_echo *echo, haltere_control 
 static void tell_sample(struct controller *c, int64_t acked_to, int64_t rtt, int64_t prior_delivered)
 {
 	struct tcp_sock *tp = &c->tp;
-	u32 prior = prior_delivered < 0 ? 0 : 1 + (u32)(prior_delivered / c->mss);
-	u32 cumulative = packets(c, acked_to) - packets(c, c->told_acked);
+	u32 prior = prior_delivered < 0 ? 0 : 1 + packets_at(c, prior_delivered);
+	u32 cumulative = packets_at(c, acked_to + c->mss - 1) - packets_at(c, c->told_acked + c->mss - 1);
 
 	c->told_acked = acked_to;
 	if (ops_of(c)->pkts_acked) {
@@ -383,7 +382,7 @@ static void on_lost(void *controller, const haltere_lost *lost, haltere_control 
 	struct controller *c = controller;
 
 	(void)control;
-	c->tp.lost = (u32)(lost->total_lost / c->mss);
+	haltere_take_lost(c, lost->total_lost);
 }
 
 static void on_established(void *controller, const haltere_established *told, haltere_control *control)
@@ -404,8 +403,8 @@ static void set_mss(void *controller, int64_t mss, int64_t wire, haltere_control
 	set_clock(c, c->now);
 	if (mss > c->mss)
 		tp->snd_cwnd = max((u32)(tp->snd_cwnd * c->mss / mss), 1U);
-	if (c->segments)
-		c->part_delivered = 0;
+	c->base_packets = packets_at(c, c->bytes_delivered);
+	c->base_bytes = c->bytes_delivered;
 	c->mss = mss;
 	tp->mss_cache = (u32)mss;
 	decide(c, control);

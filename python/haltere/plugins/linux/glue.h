@@ -1,4 +1,5 @@
-/* What the files of the glue share: glue.c (events), delivery.c (what ACKs deliver), tuning.c (parameters and copies), services.c (functions of the kernel). */
+/* Declarations for the files of the glue: glue.c events, delivery.c what ACKs deliver, tuning.c parameters and copies, services.c functions
+ * of the kernel, plugin.c what the library exports. */
 
 #ifndef HALTERE_GLUE_H
 #define HALTERE_GLUE_H
@@ -20,8 +21,10 @@ struct controller {
 	/* Whether the sender counts whole segments (TCP), and whether the transport paces by itself. */
 	bool segments, paced;
 	bool begun;
-	/* Bytes delivered and marked so far, and those that make no whole packet. */
-	int64_t bytes_delivered, part_delivered, bytes_marked;
+	/* Bytes delivered, and the packets that they were counted as, when the size of packets last changed. */
+	int64_t base_bytes, base_packets;
+	/* Bytes delivered so far; bytes marked and lost, and those of them that make no whole packet. */
+	int64_t bytes_delivered, bytes_marked, part_marked, bytes_lost, part_lost;
 	/* The position that the last ACK told, and the packets delivered before it. */
 	int64_t told_acked;
 	u32 told_delivered;
@@ -69,6 +72,15 @@ static inline u32 packets(const struct controller *c, int64_t bytes)
 	return bytes <= 0 ? 0 : (u32)((bytes + c->mss - 1) / c->mss);
 }
 
+/* The packets that this many bytes since the start are. */
+static inline u32 packets_at(const struct controller *c, int64_t total)
+{
+	int64_t beyond = total - c->base_bytes;
+	int64_t more = beyond >= 0 ? beyond / c->mss : -((c->mss - 1 - beyond) / c->mss);
+
+	return (u32)(c->base_packets + more);
+}
+
 static inline void set_clock(struct controller *c, int64_t now)
 {
 	haltere_present = c;
@@ -85,6 +97,8 @@ extern const haltere_congestion_control haltere_calls;
 
 /* What the events of an ACK tell of delivery: positions, bytes delivered, RTTs, timestamps, and how outstanding data is counted. */
 void haltere_take_delivery(struct controller *c, int64_t acked_to, int64_t sent_to, int64_t total);
+void haltere_take_marked(struct controller *c, int64_t total);
+void haltere_take_lost(struct controller *c, int64_t total);
 void haltere_take_arrival(struct controller *c, const haltere_arrival *told);
 void haltere_take_ack(struct controller *c, const haltere_ack *ack);
 struct rate_sample haltere_rate_of(const struct controller *c, const haltere_ack *ack, u32 acked);

@@ -1,4 +1,4 @@
-//! The C interface of libraries. `python/haltere/plugins/include/haltere.h` is generated from this file.
+//! The interface of haltere for congestion controls in shared libraries, version 1; `haltere.h` is generated from this file.
 //!
 //! Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second. All are signed, so that languages
 //! without unsigned numbers can use them: [`HALTERE_UNKNOWN`] (-1) stands for what is not known.
