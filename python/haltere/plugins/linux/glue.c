@@ -243,6 +243,13 @@ static void reduce_oneself(struct controller *c, int64_t sent_to)
 	c->wants_cwr = false;
 }
 
+static void tell_ack(struct controller *c)
+{
+	if (ops_of(c)->in_ack_event)
+		ops_of(c)->in_ack_event(sock_of(c), CA_ACK_SLOWPATH | (c->echoed ? CA_ACK_ECE : 0));
+	c->echoed = false;
+}
+
 static void on_echo(void *controller, const haltere_echo *echo, haltere_control *control)
 {
 	struct controller *c = controller;
@@ -252,6 +259,9 @@ static void on_echo(void *controller, const haltere_echo *echo, haltere_control 
 	set_clock(c, echo->now);
 	haltere_take_delivery(c, echo->acked_to, echo->sent_to, echo->total_delivered);
 	haltere_take_marked(c, echo->total_marked);
+	/* No arrival is told of an ACK while nothing is outstanding. */
+	if (echo->acked_to == echo->sent_to && echo->acked_to == c->told_acked)
+		tell_ack(c);
 	decide(c, control);
 }
 
@@ -272,9 +282,7 @@ static void tell_sample(struct controller *c, int64_t acked_to, int64_t rtt, int
 
 		ops_of(c)->pkts_acked(sock_of(c), &sample);
 	}
-	if (ops_of(c)->in_ack_event)
-		ops_of(c)->in_ack_event(sock_of(c), CA_ACK_SLOWPATH | (c->echoed ? CA_ACK_ECE : 0));
-	c->echoed = false;
+	tell_ack(c);
 }
 
 static void on_arrival(void *controller, const haltere_arrival *told, haltere_control *control)
