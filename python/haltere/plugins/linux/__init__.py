@@ -11,7 +11,6 @@ is shipped.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import shutil
@@ -49,6 +48,12 @@ _STRICT = (
     "-Werror=int-conversion",
 )
 _LINK = ("-shared", "-pthread", "-Wl,-Bsymbolic", "-Wl,-z,defs")
+_ASK = """
+import ctypes, sys
+asked = ctypes.CDLL(sys.argv[1]).haltere_refusal
+asked.restype = ctypes.c_char_p
+sys.stdout.write((asked() or b"").decode(errors="replace"))
+"""
 _OPS = re.compile(r"\bstruct\s+tcp_congestion_ops\b")
 _BESIDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)\.h"', re.MULTILINE)
 _RATES_ALONE = re.compile(r"\.cong_control\s*=\s*(\w+)")
@@ -220,9 +225,15 @@ def _explained(source: Path, said: str) -> str:
 
 
 def _check_registration(source: Path, library: Path) -> None:
-    """Let the library initialise its module, which shows whether it registers a congestion control."""
-    asked = ctypes.CDLL(str(library)).haltere_refusal
-    asked.restype = ctypes.c_char_p
-    refusal: bytes | None = asked()
-    if refusal is not None:
-        raise ValueError(f"{source}: {refusal.decode(errors='replace')}")
+    """Let the library initialise its module in a process of its own, which shows whether it registers anything."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _ASK, str(library)],
+        capture_output=True,
+        text=True,
+        timeout=_LONGEST_S,
+        check=False,
+    )
+    if done.returncode:
+        raise ValueError(f"{source}: its module_init ends the process: {done.stderr.strip()[-200:] or 'it crashes'}")
+    if done.stdout:
+        raise ValueError(f"{source}: {done.stdout}")

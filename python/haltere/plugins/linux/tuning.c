@@ -1,17 +1,18 @@
 /* Parameters of the module, and copies of the library.
  *
  * A module's parameters are variables of the library, from which its initialisation may compute others, and all its controllers share
- * them. A library has therefore one tuning. The library that haltere loads has the default values. Its `create`, when it is given others,
- * loads a copy of the library, a file in memory, sets the variables there, initialises the module, and lets the copy make the
- * controller. There is one copy for each tuning, kept until the process ends. Neither the host nor Python take part. */
+ * them. A library has therefore one tuning. The library that haltere loads has the default values. Its `create`, when it is given
+ * others, loads a copy of the library, sets the variables there, initialises the module, and lets the copy make the controller. The copy
+ * is a file of another name, since a file is loaded once. There is one copy for each tuning, kept until the process ends. Neither the
+ * host nor Python take part. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -206,12 +207,28 @@ static const char *failed(const char *what, const char *why)
 	return said;
 }
 
-/* Copies the file of this library into memory, and loads the copy. */
+/* Copies what is left of a file; returns whether that worked. */
+static bool copy_file(int from, int to)
+{
+	struct stat about;
+
+	if (fstat(from, &about) != 0)
+		return false;
+	for (off_t left = about.st_size; left > 0;) {
+		ssize_t moved = sendfile(to, from, NULL, (size_t)left);
+
+		if (moved <= 0)
+			return false;
+		left -= moved;
+	}
+	return true;
+}
+
+/* Copies the file of this library to one beside it, whose name is new, and loads the copy. The name is not needed afterwards. */
 static void *load_copy(const char **reason)
 {
-	char path[64];
+	char path[PATH_MAX];
 	Dl_info own;
-	struct stat about;
 	void *loaded = NULL;
 	int from, to;
 
@@ -220,25 +237,27 @@ static void *load_copy(const char **reason)
 		return NULL;
 	}
 	from = open(own.dli_fname, O_RDONLY | O_CLOEXEC);
-	if (from < 0 || fstat(from, &about) != 0) {
+	if (from < 0) {
 		*reason = failed(own.dli_fname, strerror(errno));
 		return NULL;
 	}
-	to = memfd_create("haltere", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "%s.XXXXXX", own.dli_fname);
+	to = mkstemp(path);
 	if (to < 0) {
-		*reason = failed("memfd_create", strerror(errno));
-	} else {
-		ssize_t moved = 1;
-
-		for (off_t left = about.st_size; left > 0 && moved > 0; left -= moved)
-			moved = sendfile(to, from, NULL, (size_t)left);
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
-		loaded = moved > 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+		*reason = failed(path, strerror(errno));
+		close(from);
+		return NULL;
+	}
+	if (copy_file(from, to)) {
+		loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (!loaded)
-			*reason = moved > 0 ? failed("dlopen", dlerror()) : failed("sendfile", strerror(errno));
-		close(to);
+			*reason = failed("dlopen", dlerror());
+	} else {
+		*reason = failed(path, strerror(errno));
 	}
 	close(from);
+	close(to);
+	unlink(path);
 	return loaded;
 }
 
