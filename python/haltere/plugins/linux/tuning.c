@@ -140,7 +140,7 @@ uint32_t haltere_declared(const haltere_parameter **parameters)
 	return declared_count;
 }
 
-static __thread char said[256];
+static __thread char said[PATH_MAX + 256];
 
 static const char *set(const double *values, size_t count)
 {
