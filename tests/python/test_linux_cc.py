@@ -34,8 +34,6 @@ NAMES = (
     ),
     *("westwood", "yeah"),
 )
-SAME = ("bbr", "bic", "cdg", "highspeed", "hybla", "lp", "nv", "scalable", "vegas", "veno", "yeah")
-"""The algorithms that send the same packets at the same times as our congestion control of the same name."""
 NAMED = ("contender", "label")
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-sign-compare", "-Werror")
 
@@ -229,23 +227,19 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_of_the_kernel_compile_as_they_are(
-    name: str, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_files_of_the_kernel_compile_as_they_are_and_carry_transfers_as_ours_do(
+    name: str, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(linux, "_STRICT", (*linux._STRICT, *WARNINGS))
-    linux.build(sources / f"tcp_{name}.c", tmp_path / "built.so")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_files_of_the_kernel_carry_transfers_as_ours_do(name: str, sources: Path) -> None:
     for loss, queue in (("0.3%", "60p"), ("0%", "fq_codel")):
         ours, theirs = (
             moved(contender, loss=loss, queue=queue) for contender in (f"tcp/{name}", f"tcp/{sources}/tcp_{name}.c")
         )
-        if name in SAME:
+        if name != "cubic":
             assert same(ours, theirs), (loss, queue)
         else:
-            assert theirs.flows["completion_s"][0] == pytest.approx(ours.flows["completion_s"][0], rel=0.03), (
+            # Ours finds the cube root exactly, the kernel's from a table.
+            assert theirs.flows["completion_s"][0] == pytest.approx(ours.flows["completion_s"][0], rel=0.01), (
                 loss,
                 queue,
             )
