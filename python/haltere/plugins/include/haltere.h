@@ -3,7 +3,7 @@
  * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
  * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
  *
- * Generated from crates/plugins/src/abi.rs. Licence: Apache-2.0 or MIT, as you like. */
+ * Generated from haltere.rs. Licence: Apache-2.0 or MIT, as you like. */
 
 #ifndef HALTERE_H
 #define HALTERE_H
@@ -570,6 +570,53 @@ typedef struct {
 } haltere_echo;
 
 /**
+ * A packet was found lost. All losses of one event are told in the order in which the packets were sent, before the congestion
+ * and before the ACK that showed them.
+ */
+typedef struct {
+  /**
+   * When it was found.
+   */
+  int64_t now;
+  /**
+   * The start of its range in the sender's sequence …
+   */
+  int64_t from;
+  /**
+   * … and the end.
+   */
+  int64_t to;
+  /**
+   * Its size.
+   */
+  int64_t bytes;
+  /**
+   * Bytes delivered since the start.
+   */
+  int64_t total_delivered;
+  /**
+   * Bytes found lost since the start, this packet included.
+   */
+  int64_t total_lost;
+  /**
+   * When the packet was sent: bytes delivered by then …
+   */
+  int64_t sent_delivered;
+  /**
+   * … bytes lost by then …
+   */
+  int64_t sent_lost;
+  /**
+   * … and bytes in flight, this packet included.
+   */
+  int64_t sent_in_flight;
+  /**
+   * Whether the sender was application-limited when it was sent.
+   */
+  bool sent_app_limited;
+} haltere_lost;
+
+/**
  * An ACK arrived, and what it delivered and its RTT are known. Losses have not been looked for yet: the congestion that it shows, the
  * end of recovery and `on_ack` follow. The call follows `on_echo` for the ACK.
  */
@@ -623,53 +670,6 @@ typedef struct {
    */
   int64_t stamp_echo;
 } haltere_arrival;
-
-/**
- * A packet was found lost. All losses of one event are told in the order in which the packets were sent, before the congestion
- * and before the ACK that showed them.
- */
-typedef struct {
-  /**
-   * When it was found.
-   */
-  int64_t now;
-  /**
-   * The start of its range in the sender's sequence …
-   */
-  int64_t from;
-  /**
-   * … and the end.
-   */
-  int64_t to;
-  /**
-   * Its size.
-   */
-  int64_t bytes;
-  /**
-   * Bytes delivered since the start.
-   */
-  int64_t total_delivered;
-  /**
-   * Bytes found lost since the start, this packet included.
-   */
-  int64_t total_lost;
-  /**
-   * When the packet was sent: bytes delivered by then …
-   */
-  int64_t sent_delivered;
-  /**
-   * … bytes lost by then …
-   */
-  int64_t sent_lost;
-  /**
-   * … and bytes in flight, this packet included.
-   */
-  int64_t sent_in_flight;
-  /**
-   * Whether the sender was application-limited when it was sent.
-   */
-  bool sent_app_limited;
-} haltere_lost;
 
 /**
  * A congestion control. Functions that may be NULL say so. Controllers of several runs are called on several threads at once, each
