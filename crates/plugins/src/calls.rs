@@ -273,7 +273,7 @@ macro_rules! at {
     };
 }
 
-/// What makes controllers of a compiled class. `state` gives the bytes of a new one.
+/// The function that makes controllers of a compiled class. `state` gives the bytes of a new one.
 ///
 /// # Errors
 ///

@@ -143,8 +143,8 @@ impl Event for cc::Lost {
     fn form(&self) -> abi::Lost {
         abi::Lost {
             now: time(self.now),
-            from: size(self.from),
-            to: size(self.to),
+            start: size(self.from),
+            end: size(self.to),
             bytes: size(self.bytes),
             total_delivered: size(self.total_delivered),
             total_lost: size(self.total_lost),

@@ -6,7 +6,7 @@
 //! | `convert` | our events as the interface has them |
 //! | `calls` | a controller behind the interface's functions |
 //! | `library` | a shared library, and what it says of itself |
-//! | `checked` | what a controller decides is checked before a transport sees it |
+//! | `checked` | the decisions of a controller, checked before a transport sees them |
 //!
 //! A library is native code of its user: it can do what the process can. Loading it is therefore never done unasked; who asks is
 //! decided above this crate.

@@ -50,7 +50,7 @@ def _main(
         bool,
         typer.Option(
             "--allow-code",
-            help="Run the code that study and scenario files name (`tcp/./mine.py`). It has all your rights: read it first.",
+            help="Run the code that study files name (`tcp/./mine.py`). It has all your rights: read it first.",
         ),
     ] = False,
 ) -> None:

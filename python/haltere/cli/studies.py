@@ -172,7 +172,9 @@ def _new_control(file: Path) -> None:
     name = file.stem
     if file.suffix not in suffixes or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         right = " or ".join(f"mine{suffix}" for suffix in suffixes)
-        raise InputError("is no name for a congestion control", field="congestion-control", given=shown(file), right=right)
+        raise InputError(
+            "is no name for a congestion control", field="congestion-control", given=shown(file), right=right
+        )
     beside = {".c": "haltere.h", ".rs": "haltere.rs"}.get(file.suffix)
     starter = files("haltere").joinpath("starter", f"control{file.suffix}").read_text(encoding="utf-8")
     text = starter.replace("NAME", name).replace("TITLE", name.replace("_", " ").title().replace(" ", ""))

@@ -1,11 +1,11 @@
-"""Congestion controls that users bring, as files that contenders name: `tcp/./mine.py`, `quic/./libmine.so`, `tcp/./mine.c`.
+"""Congestion controls that users bring, as files that contenders name: `tcp/./mine.py`, `quic/./libmine.so`.
 
-`store` keeps files by the digest of what they hold, and knows which of them their user allowed; `classes` loads classes of Python;
-`by_numba` compiles these; `building` builds sources in C and Rust. The extension module calls `loaded`, `named`, `reason` and
-`takes_paths`.
+`store` keeps files by the digest of what they hold, and knows which of them their user asked for; `classes` loads
+classes of Python; `by_numba` compiles these; `building` builds sources in C and Rust. The extension module calls
+`loaded`, `named`, `reason` and `takes_paths`.
 
-Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one that a
-study or scenario file names runs only where that is allowed (`--allow-code`, `allow_code=True`).
+Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one
+that a study or scenario file names runs only where that is allowed (`haltere --allow-code`, `allow()`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Phase(IntEnum):
 
 
 def named(file: str) -> str:
-    """Return the name of a file with the digest of what it holds now; raise `ValueError` unless its user asked for it."""
+    """Return the name of a file with the digest of what it holds; raise `ValueError` unless its user asked for it."""
     return f"{file}{store.DIGEST}{store.keep(Path(file))}"
 
 

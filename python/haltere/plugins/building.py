@@ -17,7 +17,7 @@ _LONGEST_S = 180
 
 
 def inputs(source: Path) -> bytes:
-    """Return all bytes on which the library of a source depends: itself, what it may include, and what it is built with."""
+    """Return all bytes on which a source's library depends: itself, what it may include, what it is built with."""
     beside = sorted(source.parent.glob("*.h" if source.suffix == ".c" else "*.rs"))
     own = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in {".h", ".c"})
     return b"\0".join(path.read_bytes() for path in [*linux.sources(source), *beside, *own])
@@ -47,7 +47,9 @@ def build(source: Path, into: Path) -> None:
 def _c(source: Path, made: Path) -> list[str]:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        raise ValueError(f"{source} needs a compiler of C: install gcc or clang, or build a library and name its .so file")
+        raise ValueError(
+            f"{source} needs a compiler of C: install gcc or clang, or build a library and name its .so file"
+        )
     return [compiler, *_C, "-o", str(made), str(source), "-lm"]
 
 

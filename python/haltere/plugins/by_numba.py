@@ -1,7 +1,8 @@
 """Classes of Python compiled by numba: `@haltere.compiled` above a class makes its methods machine code.
 
-What `__init__` sets are the fields of the state: numbers and booleans alone. The methods are compiled as functions of this state and
-of the event; a method may call others of its class. `__init__` itself runs as plain Python, once for each controller.
+The attributes that `__init__` sets are the fields of the state: numbers and booleans alone. The methods are compiled as
+functions of this state and of the event; a method may call others of its class. `__init__` itself runs as plain Python,
+once for each controller.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Functions:
     addresses: dict[str, int]
     state: Callable[[Any, Sequence[tuple[str, float]]], bytes]
     kept: tuple[Any, ...]
-    """What the addresses point into, so that it stays."""
+    """The code that the addresses point into, so that it stays."""
 
 
 @cache
@@ -70,7 +71,9 @@ def functions(described: Described) -> Functions:
     try:
         import numba  # noqa: PLC0415 it takes a second to load, and may not be there
     except ImportError:
-        raise ValueError(f"{described.label} is to be compiled, and numba is not installed: pip install numba") from None
+        raise ValueError(
+            f"{described.label} is to be compiled, and numba is not installed: pip install numba"
+        ) from None
     return _Compiler(described, numba).functions()
 
 
@@ -125,7 +128,7 @@ class _Compiler:
             arguments, types = f"state, event, {paths}control", f"void({pointer}, {pointer}, {kinds}{pointer})"
             given = "carray(event, 1, dtype=EVENT)[0]"
             call = f"METHOD(own, {given})"
-            if name == "on_ack" and len(inspect.signature(self.cls.on_ack).parameters) > 2:
+            if name == "on_ack" and len(inspect.signature(vars(self.cls)["on_ack"]).parameters) > 2:
                 scope["PATH"] = layout("haltere_path")
                 call = f"METHOD(own, {given}, carray(paths, count, dtype=PATH))"
         lines = [f"def entry({arguments}):", "    own = carray(state, 1, dtype=STATE)[0]", f"    {call or 'pass'}"]
@@ -144,8 +147,10 @@ class _Compiler:
             elif isinstance(value, float):
                 fields.append((name, np.float64))
             else:
+                kind = type(value).__name__
                 raise ValueError(
-                    f"{self.cls.__name__} is to be compiled, and self.{name} is a {type(value).__name__}: set it to a number in __init__"
+                    f"{self.cls.__name__} is to be compiled, and self.{name} is a {kind}: set it to a number "
+                    "in __init__"
                 )
         # Whatever a class decides for all its controllers is a field as well.
         own = {name for name, _ in fields}
@@ -184,9 +189,14 @@ class _Compiler:
         """Return what numba says, with the line of the user's file."""
         lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
         where = next((found[1] for line in lines if (found := re.search(r'\.py", line (\d+)', line))), None)
-        what = next((line for line in lines if not line.startswith(("Failed in", "During:", "File", ">>>", "-"))), lines[0])
+        what = next(
+            (line for line in lines if not line.startswith(("Failed in", "During:", "File", ">>>", "-"))), lines[0]
+        )
         at = f", line {where}" if where else ""
-        return f"{self.cls.__name__}.{name}{at}: numba cannot compile it: {what} (without @haltere.compiled it runs as plain Python)"
+        return (
+            f"{self.cls.__name__}.{name}{at}: numba cannot compile it: {what} (without @haltere.compiled it runs as "
+            "plain Python)"
+        )
 
 
 class _Calls(ast.NodeTransformer):
@@ -195,14 +205,15 @@ class _Calls(ast.NodeTransformer):
     def __init__(self, own: str, names: set[str]) -> None:
         self.own, self.names = own, names
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802 ast calls it so
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return the call as one of a function."""
         self.generic_visit(node)
         called = node.func
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == self.own:
-            if called.attr in self.names:
-                name = ast.copy_location(ast.Name(f"_method_{called.attr}", ast.Load()), called)
-                return ast.copy_location(ast.Call(name, [called.value, *node.args], node.keywords), node)
+        if not isinstance(called, ast.Attribute) or called.attr not in self.names:
+            return node
+        if isinstance(called.value, ast.Name) and called.value.id == self.own:
+            name = ast.copy_location(ast.Name(f"_method_{called.attr}", ast.Load()), called)
+            return ast.copy_location(ast.Call(name, [called.value, *node.args], node.keywords), node)
         return node
 
 

@@ -23,7 +23,9 @@ METHODS = {
     "on_recovered": 1,
     "set_mss": 2,
 }
-"""The methods that a congestion control may have, and how many values each is given. `on_ack` may take the paths too."""
+"""The methods that a congestion control may have, and how many values each is given (`on_ack` or one more)."""
+FLAGS = ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")
+"""The attributes of a class that say what it needs of its transport."""
 NEEDED = ("on_ack", "on_congestion")
 COMPILED = "__haltere_compiled__"
 """The attribute that `haltere.compiled` gives a class."""
@@ -54,7 +56,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Described:
-    """What a class says of itself. `make` takes the facts about a path and the values of the parameters."""
+    """The description of a class by itself. `make` takes the facts about a path and the values of the parameters."""
 
     cls: type
     make: Callable[[Any, Sequence[tuple[str, float]]], Any]
@@ -106,9 +108,13 @@ def _class(module: ModuleType, name: str) -> type:
     if len(own) == 1:
         return own[0]
     if not own:
-        raise ValueError(f"{name} holds no congestion control: write a class with on_ack(self, ack) and on_congestion(self, event)")
+        raise ValueError(
+            f"{name} holds no congestion control: write a class with on_ack(self, ack) and on_congestion(self, event)"
+        )
     names = ", ".join(thing.__name__ for thing in own)
-    raise ValueError(f"{name} holds several congestion controls ({names}): leave one in this file, which is what a contender names")
+    raise ValueError(
+        f"{name} holds several congestion controls ({names}): leave one in this file, which is what a contender names"
+    )
 
 
 def of_class(cls: type, name: str) -> Described:
@@ -119,13 +125,16 @@ def of_class(cls: type, name: str) -> Described:
     attributes = dict(zip((declared.name for declared in parameters), own, strict=True))
 
     def make(config: Any, values: Sequence[tuple[str, float]]) -> Any:
-        made = cls.__new__(cls)
+        made: Any = object.__new__(cls)
         for key, value in values:
             setattr(made, attributes[key], value)
-        made.__init__(config)  # type: ignore[misc]
+        made.__init__(config)
         return made
 
-    flags = {flag: bool(getattr(cls, flag, False)) for flag in ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")}
+    flags = {
+        flag: bool(getattr(cls, flag, False))
+        for flag in ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")
+    }
     doc = inspect.getdoc(cls)
     return Described(
         cls,
@@ -142,14 +151,17 @@ def of_class(cls: type, name: str) -> Described:
 def _declared(key: str, given: parameter, name: str) -> Declared:
     finite = all(math.isfinite(number) for number in (given.least, given.most, given.default))
     if not finite or not given.least <= given.default <= given.most:
-        raise ValueError(f"{name}: the parameter {key} has the default {given.default:g}, outside {given.least:g} to {given.most:g}")
+        raise ValueError(
+            f"{name}: the parameter {key} has the default {given.default:g}, outside {given.least:g} to {given.most:g}"
+        )
     return Declared(key, given.default, given.least, given.most, given.meaning)
 
 
 def _check_methods(cls: type, name: str) -> None:
     for missing in NEEDED:
         if not callable(getattr(cls, missing, None)):
-            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}: a congestion control needs on_ack and on_congestion")
+            right = f"a congestion control needs {' and '.join(NEEDED)}"
+            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}: {right}")
     for key, method in inspect.getmembers(cls, callable):
         if key.startswith("on_") and key not in METHODS:
             near = nearest(key, list(METHODS))
@@ -171,4 +183,6 @@ def _check_arguments(which: str, method: Any, count: int, name: str, *, more: bo
         except TypeError:
             continue
         return
-    raise ValueError(f"{name}: {which}{signature} does not take self and {count} value{'s' * (count != 1)}, with which it is called")
+    raise ValueError(
+        f"{name}: {which}{signature} does not take self and {count} value{'s' * (count != 1)}, with which it is called"
+    )

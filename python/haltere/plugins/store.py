@@ -1,7 +1,7 @@
 """Files of code, kept by the digest of what they hold, so that what ran can run again whatever became of the file.
 
-They lie in `$XDG_CACHE_HOME/haltere/code`, or below `~/.cache`. A name in a scenario is that of the file and the digest of what it
-held: `./mine.py#3fa94c1b2d5e6f70`.
+They lie in `$XDG_CACHE_HOME/haltere/code`, or below `~/.cache`. A name in a scenario is that of the file and the digest
+of what it held: `./mine.py#3fa94c1b2d5e6f70`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ def folder() -> Path:
 
 
 def file_of(contender: str) -> str | None:
-    """Return the file that a contender, such as `tcp/./mine.py+gain=2`, names; None if it names none, or one with a digest."""
-    _, slash, rest = contender.partition("/")
+    """Return the file that a contender names; None if it names none, or one with a digest.
+
+    >>> file_of("tcp/./mine.py+gain=2"), file_of("./mine.py"), file_of("tcp/cubic")
+    """
+    alone = contender.startswith(("./", "../", "/"))
+    _, slash, rest = ("", "/", contender) if alone else contender.partition("/")
     if not slash or not rest.startswith(("./", "../", "/")) or DIGEST in rest:
         return None
     ends = [m.end() for suffix in SUFFIXES for m in re.finditer(re.escape(suffix) + r"(?=$|[+\-])", rest)]
@@ -76,12 +80,14 @@ def keep(file: Path) -> str:
     if file.resolve() not in _asked and os.environ.get(ALLOW, "0") in {"", "0"}:
         raise ValueError(
             f"the file names the code {file.name}, which would run with all your rights: read it, then allow it by "
-            f"`haltere --allow-code …`, or in Python by haltere.plugins.allow()"
+            f"`haltere --allow-code run`, or in Python by haltere.plugins.allow()"
         )
     try:
         held = file.read_bytes()
     except OSError as error:
-        raise ValueError(f"the file of code {file} cannot be read ({error.strerror}): give the path of a file") from None
+        raise ValueError(
+            f"the file of code {file} cannot be read ({error.strerror}): give the path of a file"
+        ) from None
     if file.suffix in SOURCES:
         held = building.inputs(file)
     digest = hashlib.sha256(held).hexdigest()[:_DIGITS]

@@ -186,6 +186,6 @@ class Scenario:
         return notebook(repr(self)) + f"<pre>{escape(json.dumps(self.data, indent=1, default=str)[:4000])}</pre>"
 
     def __repr__(self) -> str:
-        contenders = ", ".join(str(flow.get("contender")) for flow in self.data.get("flows", []))
+        contenders = store.shown(", ".join(str(flow.get("contender")) for flow in self.data.get("flows", [])))
         shape = self.data["topology"].get("kind") or self.data["topology"].get("paths", "?")
         return f"<Scenario {shape}: {contenders}>"

@@ -2,7 +2,7 @@
 
 `rate = { trace = "LTE.down" }` of a link names a recorded rate of mahimahi's form, `capture = "office.pcap"` of a load
 packets that are replayed, `trace = "sensor.csv"` of a flow's `mqtt` the times and sizes of messages, and `page` of a
-flow a HAR file (`har`). A contender that names a file of code is given the digest of what the file holds (`haltere.plugins.store`).
+flow a HAR file (`har`). A contender that names a file of code is given the digest of what it holds (`plugins.store`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     haltere compare tcp/cubic tcp/./NAME.py --rate 40Mbit/s --rtt 50ms --loss 0.1%
     haltere compare quic/bbr quic/./NAME.py+backoff=0.7 --queue fq_codel
 
-Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second; -1 stands for what is not known.
+Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second; -1 stands for what is
+not known.
 """
 
 import haltere
@@ -18,11 +19,11 @@ class TITLE:
     backoff = haltere.parameter(0.5, "share of the window that a loss leaves", least=0.1, most=0.95)
 
     def __init__(self, config):
-        """`config` has the facts about the path: `mss`, `initial_window`, `grain` (bytes in which windows are counted)."""
+        """`config` has the facts about the path: `mss`, `initial_window`, `grain` (windows are multiples of it)."""
         self.mss = config.mss
-        self.window = config.initial_window     # what may be in flight: the transport reads it after each call
-        self.ssthresh = NEVER                   # below it the window doubles each round trip
-        self.before = 0                         # the window before the last reduction
+        self.window = config.initial_window  # what may be in flight: the transport reads it after each call
+        self.ssthresh = NEVER  # below it the window doubles each round trip
+        self.before = 0  # the window before the last reduction
         # self.pacing_rate = …                  # bits a second, for a control that paces
 
     def on_ack(self, ack):
@@ -32,13 +33,13 @@ class TITLE:
         if self.window < self.ssthresh:
             self.window += ack.delivered
         else:
-            self.window += self.mss * ack.delivered / self.window
+            self.window += self.mss * ack.delivered // self.window
 
     def on_congestion(self, event):
         """Losses were found, or marks arrived: `event.trigger`. The transport does the rest of recovery."""
         if event.new_episode:
             self.before = self.window
-            self.ssthresh = max(self.backoff * self.window, 2 * self.mss)
+            self.ssthresh = max(int(self.backoff * self.window), 2 * self.mss)
         if event.trigger == Trigger.TIMEOUT:
             self.window = event.in_flight + self.mss
         else:

@@ -61,7 +61,11 @@ fn the_header_is_that_of_the_interface() {
     };
     config.export.rename = NAMES.into_iter().map(|(ours, theirs)| (ours.into(), theirs.into())).collect();
     config.export.include = vec!["Plugin".into()];
-    let made = Builder::new().with_config(config).with_src(root.join("../../python/haltere/plugins/include/haltere.rs")).generate().unwrap();
+    let made = Builder::new()
+        .with_config(config)
+        .with_src(root.join("../../python/haltere/plugins/include/haltere.rs"))
+        .generate()
+        .unwrap();
     let mut text = Vec::new();
     made.write(&mut text);
     let text = String::from_utf8(text).unwrap();

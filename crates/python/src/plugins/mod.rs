@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// What a file of Python says of its class (`haltere.plugins.classes.Described`).
+/// The description that a file of Python gives of its class (`haltere.plugins.classes.Described`).
 #[derive(FromPyObject)]
 struct Described {
     make: Py<PyAny>,
@@ -73,7 +73,7 @@ fn shown(name: &'static str) -> &'static str {
     name.split_once(haltere_net::registry::DIGEST).map_or(name, |(file, _)| file)
 }
 
-/// What an error of Python says.
+/// The message of an error of Python.
 fn message(py: Python<'_>, error: &PyErr) -> String {
     error.value(py).to_string()
 }
@@ -123,7 +123,7 @@ fn implementation(name: &'static str, class: Described) -> Result<&'static Imple
     })))
 }
 
-/// What makes controllers of a class that was compiled.
+/// Makes the function by which controllers of a compiled class are made.
 fn compiled(
     shown: &'static str,
     parameters: &'static [Parameter],

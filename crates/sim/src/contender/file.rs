@@ -24,10 +24,8 @@ pub(super) fn length(text: &str) -> Result<Option<usize>, String> {
         .filter(|end| ends(&text[*end..]))
         .min();
     let Some(end) = end else {
-        return Err(format!(
-            "names the file {text:?}, which ends in none of {}: give a file of code",
-            SUFFIXES.join(", ")
-        ));
+        let suffixes = SUFFIXES.join(", ");
+        return Err(format!("names the file {:?}, which ends in none of {suffixes}: give a file of code", shown(text)));
     };
     let Some(digest) = text[end..].strip_prefix(DIGEST) else { return Ok(Some(end)) };
     let digits = digest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digest.len());

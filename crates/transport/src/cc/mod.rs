@@ -391,7 +391,7 @@ pub struct Implementation {
     pub send_windows: u64,
     /// The mechanisms that it heeds and other algorithms do not.
     pub heeds: &'static [&'static str],
-    /// What it can be tuned by.
+    /// The numbers by which it can be tuned.
     pub parameters: &'static [Parameter],
     /// The values of these parameters, in their order.
     pub values: &'static [f64],
@@ -428,7 +428,7 @@ impl Implementation {
         self.build.make(Config { values: self.values, ..config })
     }
 
-    /// The same algorithm with other values of its parameters. Its name has those that are not the default.
+    /// The algorithm with other values of its parameters. Its name has those that are not the default.
     ///
     /// # Errors
     ///

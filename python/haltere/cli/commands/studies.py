@@ -117,7 +117,9 @@ def new(
     name: Annotated[Path | None, typer.Argument(help="The study's folder, which is also its name.")] = None,
     congestion_control: Annotated[
         Path | None,
-        typer.Option(help="In the place of a study: a congestion control, as a file that ends in `.py`, `.c` or `.rs`."),
+        typer.Option(
+            help="In the place of a study: a congestion control, as a file that ends in `.py`, `.c` or `.rs`."
+        ),
     ] = None,
 ) -> None:
     """Write a commented start of a study that runs in seconds, or of a congestion control of your own.

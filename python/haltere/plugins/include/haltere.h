@@ -170,7 +170,7 @@ typedef struct {
 } haltere_parameter;
 
 /**
- * What a controller is created with: the facts about its path.
+ * The facts about a path with which its controller is created.
  */
 typedef struct {
   /**
@@ -229,7 +229,7 @@ typedef struct {
 } haltere_config;
 
 /**
- * What a controller decides. The host owns it, and it keeps its values from call to call.
+ * The decisions of a controller. The host owns them, and they stay from call to call.
  */
 typedef struct {
   /**
@@ -581,11 +581,11 @@ typedef struct {
   /**
    * The start of its range in the sender's sequence …
    */
-  int64_t from;
+  int64_t start;
   /**
    * … and the end.
    */
-  int64_t to;
+  int64_t end;
   /**
    * Its size.
    */
@@ -760,7 +760,7 @@ typedef struct {
 } haltere_congestion_control;
 
 /**
- * What a library holds. It exports `haltere_plugin_of`, which returns it.
+ * The contents of a library. It exports `haltere_plugin_of`, which returns them.
  */
 typedef struct {
   /**

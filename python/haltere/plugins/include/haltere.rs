@@ -63,7 +63,7 @@ pub const HALTERE_HEEDS_SLOW_START: u32 = 8;
 /// `haltere_congestion_control.flags`: it needs RTTs without the peer's delay of acknowledgements.
 pub const HALTERE_PROMPT_RTTS: u32 = 16;
 
-/// What a controller is created with: the facts about its path.
+/// The facts about a path with which its controller is created.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -245,9 +245,9 @@ pub struct Lost {
     /// When it was found.
     pub now: i64,
     /// The start of its range in the sender's sequence …
-    pub from: i64,
+    pub start: i64,
     /// … and the end.
-    pub to: i64,
+    pub end: i64,
     /// Its size.
     pub bytes: i64,
     /// Bytes delivered since the start.
@@ -326,7 +326,7 @@ pub struct Path {
     pub between_losses: i64,
 }
 
-/// What a controller decides. The host owns it, and it keeps its values from call to call.
+/// The decisions of a controller. The host owns them, and they stay from call to call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
@@ -422,7 +422,7 @@ pub struct CongestionControl {
         Option<unsafe extern "C" fn(controller: *mut c_void, arrival: *const Arrival, control: *mut Control)>,
 }
 
-/// What a library holds. It exports `haltere_plugin_of`, which returns it.
+/// The contents of a library. It exports `haltere_plugin_of`, which returns them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Plugin {
