@@ -188,21 +188,21 @@ impl Illinois {
             (self.alpha, self.beta) = (1.0, BETA_MAX);
         } else if self.w.as_linux() {
             if let Some(delays) = self.whole_delays() {
-                self.alpha = self.increase(delays.is_low(), delays.increase());
+                self.alpha = self.increase((!delays.is_low()).then(|| delays.increase()));
                 self.beta = delays.decrease();
             }
         } else if let Some(delays) = self.delays() {
-            self.alpha = self.increase(delays.is_low(), delays.increase(ALPHA_MIN));
+            self.alpha = self.increase((!delays.is_low()).then(|| delays.increase(ALPHA_MIN)));
             self.beta = delays.decrease();
         }
         self.begin_round();
     }
 
-    /// alpha after a round whose delay was low, or for which the curve gives this value.
-    fn increase(&mut self, is_low: bool, by_curve: f64) -> f64 {
-        if !is_low {
+    /// alpha after a round for which the curve gives this value; `None` if its delay was low.
+    fn increase(&mut self, by_curve: Option<f64>) -> f64 {
+        if let Some(alpha) = by_curve {
             self.was_above = true;
-            return by_curve;
+            return alpha;
         }
         if self.was_above {
             // One round of low delay may be an accident.
