@@ -8,8 +8,8 @@ use haltere_net::registry::{Description, Maker};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Time};
 use haltere_transport::cc::{
-    Ack, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, Parameter,
-    PathView, Sent, SlowStart, Startup,
+    Ack, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks,
+    Parameter, PathView, Sent, SlowStart, Startup,
 };
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -180,6 +180,11 @@ impl CongestionController for Controller {
         self.tell("on_echo", self.table.on_echo, echo);
     }
 
+    #[inline]
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        self.tell("on_arrival", self.table.on_arrival, arrival);
+    }
+
     fn on_lost(&mut self, lost: &Lost) {
         self.tell("on_lost", self.table.on_lost, lost);
     }
@@ -300,6 +305,8 @@ pub fn compiled(
         on_undo: at!(addresses.on_undo),
         on_recovered: at!(addresses.on_recovered),
         set_mss: at!(addresses.set_mss),
+        // Classes of Python are not told of arrivals.
+        on_arrival: None,
     }));
     Ok(Box::leak(Box::new(move |config: Config| -> Box<dyn CongestionController> {
         let state = state(&config);

@@ -27,6 +27,7 @@ _EVENTS = {
     "sent": "as a packet is sent",
     "ack": "at an ACK",
     "echo": "at an ACK with ECN",
+    "arrival": "at an ACK, before its losses are looked for",
     "lost": "as a packet is found lost",
     "congestion": "as congestion is detected",
     "undo": "as a reduction proves spurious",

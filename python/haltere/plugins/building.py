@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from haltere.plugins import linux
+
 INCLUDE = Path(__file__).parent / "include"
 """The folder of `haltere.h`, and of the same interface in Rust, `haltere.rs`."""
 _C = ("-shared", "-fPIC", "-O2", "-g1", "-Wall", f"-I{INCLUDE}")
@@ -18,7 +20,7 @@ def inputs(source: Path) -> bytes:
     """Return all bytes on which a source's library depends: itself, what it may include, what it is built with."""
     beside = sorted(source.parent.glob("*.h" if source.suffix == ".c" else "*.rs"))
     own = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in {".h", ".c"})
-    return b"\0".join(path.read_bytes() for path in [source, *beside, *own])
+    return b"\0".join(path.read_bytes() for path in [*linux.sources(source), *beside, *own])
 
 
 def build(source: Path, into: Path) -> None:
@@ -27,6 +29,9 @@ def build(source: Path, into: Path) -> None:
     Raises:
         ValueError: if there is no compiler, or the source does not compile; the message has what the compiler said.
     """
+    if source.suffix == ".c" and linux.defines(source.read_text(errors="replace")):
+        linux.build(source, into)
+        return
     with tempfile.TemporaryDirectory(dir=into.parent) as folder:
         made = Path(folder) / into.name
         command = _c(source, made) if source.suffix == ".c" else _rust(source, made)

@@ -103,6 +103,7 @@ static CONTROL: Shared<CongestionControl> = Shared(CongestionControl {
     on_undo: Some(on_undo),
     on_recovered: None,
     set_mss: Some(set_mss),
+    on_arrival: None,
 });
 
 static PLUGIN: Shared<Plugin> =

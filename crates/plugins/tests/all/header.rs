@@ -4,13 +4,14 @@ use cbindgen::{Builder, Config, Language, Style};
 use std::path::Path;
 
 /// The names of the interface's types, ours and those in C.
-const NAMES: [(&str, &str); 13] = [
+const NAMES: [(&str, &str); 14] = [
     ("Config", "haltere_config"),
     ("Established", "haltere_established"),
     ("Sent", "haltere_sent"),
     ("RateSample", "haltere_rate_sample"),
     ("Ack", "haltere_ack"),
     ("Echo", "haltere_echo"),
+    ("Arrival", "haltere_arrival"),
     ("Lost", "haltere_lost"),
     ("Congestion", "haltere_congestion"),
     ("Path", "haltere_path"),

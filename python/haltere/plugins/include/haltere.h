@@ -617,6 +617,61 @@ typedef struct {
 } haltere_lost;
 
 /**
+ * An ACK arrived, and what it delivered and its RTT are known. Losses have not been looked for yet: the congestion that it shows, the
+ * end of recovery and `on_ack` follow. The call follows `on_echo` for the ACK.
+ */
+typedef struct {
+  /**
+   * When it arrived.
+   */
+  int64_t now;
+  /**
+   * The newest RTT sample that it gave, without the peer's delay, or `HALTERE_UNKNOWN`.
+   */
+  int64_t rtt;
+  /**
+   * Smoothed RTT, or `HALTERE_UNKNOWN`.
+   */
+  int64_t srtt;
+  /**
+   * Minimum RTT as loss recovery tracks it, or `HALTERE_UNKNOWN`.
+   */
+  int64_t min_rtt;
+  /**
+   * A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
+   */
+  int64_t acked_to;
+  /**
+   * The position that will be sent next.
+   */
+  int64_t sent_to;
+  /**
+   * Bytes delivered since the start.
+   */
+  int64_t total_delivered;
+  /**
+   * Bytes that had been delivered when the newest packet was sent that the ACK delivered, or `HALTERE_UNKNOWN`.
+   */
+  int64_t prior_delivered;
+  /**
+   * Bytes in flight, among them those that will be found lost.
+   */
+  int64_t in_flight;
+  /**
+   * The present time by the sender's clock of timestamps (RFC 7323), ms that wrap; `HALTERE_UNKNOWN` without timestamps.
+   */
+  int64_t stamp_now;
+  /**
+   * When the ACK was sent, by the peer's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+   */
+  int64_t stamp_value;
+  /**
+   * When the segment was sent that the ACK answers, by the sender's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+   */
+  int64_t stamp_echo;
+} haltere_arrival;
+
+/**
  * A congestion control. Functions that may be NULL say so. Controllers of several runs are called on several threads at once, each
  * always by one; libraries must keep no state outside of what `create` returns.
  */
@@ -698,6 +753,10 @@ typedef struct {
    * The segment size changed. May be NULL.
    */
   void (*set_mss)(void *controller, int64_t mss, int64_t wire, haltere_control *control);
+  /**
+   * An ACK arrived, and its losses have not been looked for yet. May be NULL.
+   */
+  void (*on_arrival)(void *controller, const haltere_arrival *arrival, haltere_control *control);
 } haltere_congestion_control;
 
 /**

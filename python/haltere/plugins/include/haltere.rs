@@ -206,6 +206,37 @@ pub struct Echo {
     pub total_marked: i64,
 }
 
+/// An ACK arrived, and what it delivered and its RTT are known. Losses have not been looked for yet: the congestion that it shows, the
+/// end of recovery and `on_ack` follow. The call follows `on_echo` for the ACK.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it arrived.
+    pub now: i64,
+    /// The newest RTT sample that it gave, without the peer's delay, or `HALTERE_UNKNOWN`.
+    pub rtt: i64,
+    /// Smoothed RTT, or `HALTERE_UNKNOWN`.
+    pub srtt: i64,
+    /// Minimum RTT as loss recovery tracks it, or `HALTERE_UNKNOWN`.
+    pub min_rtt: i64,
+    /// A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
+    pub acked_to: i64,
+    /// The position that will be sent next.
+    pub sent_to: i64,
+    /// Bytes delivered since the start.
+    pub total_delivered: i64,
+    /// Bytes that had been delivered when the newest packet was sent that the ACK delivered, or `HALTERE_UNKNOWN`.
+    pub prior_delivered: i64,
+    /// Bytes in flight, among them those that will be found lost.
+    pub in_flight: i64,
+    /// The present time by the sender's clock of timestamps (RFC 7323), ms that wrap; `HALTERE_UNKNOWN` without timestamps.
+    pub stamp_now: i64,
+    /// When the ACK was sent, by the peer's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+    pub stamp_value: i64,
+    /// When the segment was sent that the ACK answers, by the sender's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+    pub stamp_echo: i64,
+}
+
 /// A packet was found lost. All losses of one event are told in the order in which the packets were sent, before the congestion
 /// and before the ACK that showed them.
 #[repr(C)]
@@ -386,6 +417,9 @@ pub struct CongestionControl {
     pub on_recovered: Option<unsafe extern "C" fn(controller: *mut c_void, now: i64, control: *mut Control)>,
     /// The segment size changed. May be NULL.
     pub set_mss: Option<unsafe extern "C" fn(controller: *mut c_void, mss: i64, wire: i64, control: *mut Control)>,
+    /// An ACK arrived, and its losses have not been looked for yet. May be NULL.
+    pub on_arrival:
+        Option<unsafe extern "C" fn(controller: *mut c_void, arrival: *const Arrival, control: *mut Control)>,
 }
 
 /// The contents of a library. It exports `haltere_plugin_of`, which returns them.
