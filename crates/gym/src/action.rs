@@ -81,9 +81,9 @@ impl Action {
         }
     }
 
-    /// The rate at which a flow begins: its own, within the limits.
-    pub(crate) fn begin(self, desk: &Desk) {
-        if let (Some(limits), Some(rate)) = (self.limits(), desk.seen().rate) {
+    /// Begins a flow, at a rate or its own one, within the limits.
+    pub(crate) fn begin(self, rate: Option<Rate>, desk: &Desk) {
+        if let (Some(limits), Some(rate)) = (self.limits(), rate.or(desk.seen().rate)) {
             desk.set_rate(rate.clamp(limits.least, limits.most));
         }
     }

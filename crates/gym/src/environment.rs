@@ -2,9 +2,9 @@
 
 use crate::interval::Interval;
 use crate::observation::{History, Memory};
-use crate::plan::Plan;
-use haltere_net::Time;
+use crate::plan::{Plan, slowest};
 use haltere_net::rng::Streams;
+use haltere_net::{Rate, Time};
 use haltere_sim::steps::{Advance, Steps};
 use haltere_transport::cc::{Desk, Seen};
 use std::collections::VecDeque;
@@ -98,7 +98,15 @@ impl Environment {
             return Err(format!("scenarios[{at}]: the run is over before a connection of an agent is established"));
         }
         let now = steps.now();
-        self.agents = desks.into_iter().map(|(_, desk)| Agent::new(desk, &plan, now)).collect();
+        let link = plan.start.and_then(|range| Some((range, slowest(&plan.scenarios[at])?.0.as_bps() as f64)));
+        let mut dice = Streams::new(self.seed, self.episode).named("gym/start");
+        let mut start =
+            || link.map(|((least, most), bps)| Rate::from_bps((bps * (least + (most - least) * dice.unit())) as u64));
+        let agent = |(_, desk)| {
+            plan.action.begin(start(), &desk);
+            Agent::new(desk, &plan, now)
+        };
+        self.agents = desks.into_iter().map(agent).collect();
         (self.steps, self.taken) = (Some(steps), 0);
         Ok(())
     }
@@ -162,7 +170,6 @@ impl Environment {
 
 impl Agent {
     fn new(desk: Desk, plan: &Plan, now: Time) -> Agent {
-        plan.action.begin(&desk);
         desk.begin(now);
         let before = desk.seen();
         Agent {

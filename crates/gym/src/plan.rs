@@ -44,6 +44,9 @@ pub struct Plan {
     pub reward: Reward,
     /// What it decides.
     pub action: Action,
+    /// The rate at which a flow begins whose rate an agent decides: uniformly drawn between these two times the rate of the slowest
+    /// link. Without it, a flow begins with the initial window per RTT.
+    pub start: Option<(f64, f64)>,
     /// When it decides.
     pub pace: Pace,
     /// How long it takes from an observation until the action that answers it has effect.
@@ -84,6 +87,11 @@ impl Plan {
         {
             return wrong("rates", "the least is not between 0 and the most: give two rates, the smaller one first");
         }
+        if let Some((least, most)) = self.start
+            && !(0.0 < least && least <= most && most.is_finite())
+        {
+            return wrong("start", "it is no range above 0: give two numbers, the smaller one first");
+        }
         for (i, scenario) in self.scenarios.iter().enumerate() {
             self.check_scenario(scenario)
                 .map_err(|error| ScenarioError { path: format!("scenarios[{i}].{}", error.path), ..error })?;
@@ -94,18 +102,22 @@ impl Plan {
     fn check_scenario(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         let agents: Vec<_> = self.agents.iter().map(|flow| (*flow, Desk::new(self.action.command()))).collect();
         steps::check(scenario, &agents)?;
-        let Some(limits) = self.action.limits() else { return Ok(()) };
-        let links = scenario.topology.links();
-        let slowest = links.iter().filter_map(|(name, _, link)| Some((link.down.rate?, name))).min();
-        match slowest {
-            Some((rate, name)) if rate > limits.most => Err(ScenarioError {
-                path: "topology".into(),
-                message: format!(
-                    "an agent may send at most {}, and all links are faster; {name} has {rate}: give other rates",
-                    limits.most
-                ),
-            }),
+        let wrong = |message: String| Err(ScenarioError { path: "topology".into(), message });
+        match (self.action.limits(), slowest(scenario)) {
+            (Some(limits), Some((rate, name))) if rate > limits.most => wrong(format!(
+                "an agent may send at most {}, and all links are faster; {name} has {rate}: give other rates",
+                limits.most
+            )),
+            (_, None) if self.start.is_some() => {
+                wrong("no link has a rate of which a flow could begin with a part: give one, or leave start out".into())
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// The rate of the slowest link whose rate does not change, with its name.
+pub(crate) fn slowest(scenario: &Scenario) -> Option<(Rate, String)> {
+    let links = scenario.topology.links().into_iter();
+    links.filter_map(|(name, _, link)| Some((link.down.rate?, name))).min()
 }

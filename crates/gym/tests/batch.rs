@@ -31,6 +31,7 @@ fn plan() -> Plan {
         observation: Stacked { of: Observation::Aurora, history: 10 },
         reward: Reward::Aurora,
         action: Action::Aurora(Limits::AURORA),
+        start: None,
         pace: Pace::Rtts(1.0),
         delay: Span::ZERO,
         steps: Some(12),
@@ -212,6 +213,21 @@ fn a_flow_that_is_done_terminates_its_episode() {
 }
 
 #[test]
+fn flows_begin_at_a_part_of_the_slowest_links_rate_that_each_episode_draws() {
+    let plan = Plan {
+        start: Some((0.3, 1.5)),
+        scenarios: vec![scenario("6Mbit/s", "20ms", "0%", &["tcp/cubic"], None)],
+        ..plan()
+    };
+    let mut batch = batch(plan, 20, Autoreset::Disabled, 1);
+    let outcomes = begin(&mut batch);
+    assert_eq!(FIELDS[18].name, "pacing_rate_bps");
+    let rates: Vec<f64> = outcomes.intervals.chunks(FIELDS.len()).map(|interval| interval[18]).collect();
+    assert!(rates.iter().all(|rate| (1.8e6..9.0e6).contains(rate)), "{rates:?}");
+    assert!(rates.iter().any(|rate| *rate < 4e6) && rates.iter().any(|rate| *rate > 7e6), "{rates:?}");
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let refused = |plan: Plan| plan.check().unwrap_err().to_string();
     let of = |contender| vec![scenario("6Mbit/s", "20ms", "0%", &[contender], None)];
@@ -225,6 +241,7 @@ fn what_cannot_be_is_refused_with_its_place() {
     assert!(refused(Plan { scenarios: of("mptcp/cubic"), ..plan() }).contains("a window for each path"));
     let fast = vec![scenario("100Mbit/s", "20ms", "0%", &["tcp/cubic"], None)];
     assert!(refused(Plan { scenarios: fast, ..plan() }).contains("give other rates"));
+    assert!(refused(Plan { start: Some((2.0, 1.0)), ..plan() }).starts_with("start: "));
     assert!(refused(Plan { pace: Pace::Rtts(f64::NAN), ..plan() }).starts_with("interval: "));
     let mut batch = batch(plan(), 2, Autoreset::NextStep, 1);
     assert!(batch.step(&[0.0, 0.0]).unwrap_err().contains("environment 0: it was not reset"));

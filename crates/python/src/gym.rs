@@ -24,6 +24,7 @@ struct Settings {
     /// The least and the most rate.
     rates: [String; 2],
     /// A time, or a number of RTTs such as `1rtt`.
+    start: Option<(f64, f64)>,
     interval: String,
     delay: String,
     steps: Option<u32>,
@@ -84,6 +85,7 @@ impl Settings {
                 "window" => Action::Window,
                 name => return Err(unknown("action", name, "aurora, orca, rate, window")),
             },
+            start: self.start,
             pace,
             delay: span("delay", &self.delay)?,
             steps: self.steps,
