@@ -46,7 +46,7 @@ fields! {
     lost_bytes,
     /// Acknowledgements that delivered data.
     acks,
-    /// The mean RTT; without a sample the last one that is known.
+    /// The mean RTT; without a sample the last one that is known, and 0 before the first.
     mean_rtt_s,
     /// The least RTT; without a sample the last one that is known.
     least_rtt_s,

@@ -47,7 +47,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub fn note(&mut self, interval: &Interval) {
-        if interval.acks > 0.0 {
+        if interval.acks > 0.0 && interval.mean_rtt_s > 0.0 {
             let least = self.least_mean_rtt_s.map_or(interval.mean_rtt_s, |least| least.min(interval.mean_rtt_s));
             self.least_mean_rtt_s = Some(least);
         }
@@ -203,6 +203,15 @@ mod tests {
         let second = Interval { mean_rtt_s: 0.2, sent_bytes: 2e9, rtt_slope: -3.0, ..first };
         assert_eq!(seen(&stacked, &[]), [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
         assert_eq!(seen(&stacked, &[first, second]), [0.0, 1.0, 1.0, 0.5, 1.0, 1.5, -1.0, 2.0, 1000.0]);
+    }
+
+    #[test]
+    fn every_number_is_finite_when_there_is_no_rtt_yet() {
+        for of in [Observation::Aurora, Observation::Orca, Observation::Fields((0..FIELDS.len()).collect())] {
+            let stacked = Stacked { of, history: 2 };
+            let unknown = Interval { acks: 3.0, acked_bytes: 100.0, ..Interval::default() };
+            assert!(seen(&stacked, &[unknown, unknown]).iter().all(|number| number.is_finite()));
+        }
     }
 
     #[test]

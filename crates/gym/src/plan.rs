@@ -20,12 +20,15 @@ pub enum Pace {
 
 /// The shortest interval by RTTs.
 const SHORTEST: Span = Span::from_millis(1);
+/// What stands for the RTT before the first sample, s (RFC 6298 section 2.1).
+const UNKNOWN_RTT_S: f64 = 1.0;
 
 impl Pace {
     /// The length of the next interval; `rtt_s` is the RTT that counts.
     pub(crate) fn next(self, rtt_s: f64) -> Span {
         match self {
             Pace::Every(span) => span,
+            Pace::Rtts(times) if rtt_s == 0.0 => Span::from_secs_f64(times * UNKNOWN_RTT_S).max(SHORTEST),
             Pace::Rtts(times) => Span::from_secs_f64(times * rtt_s).max(SHORTEST),
         }
     }
