@@ -1,4 +1,4 @@
-//! What the number means that an agent decides.
+//! The meanings of the number that an agent decides.
 
 use haltere_net::Rate;
 use haltere_transport::cc::{Command, Desk};
@@ -72,7 +72,7 @@ impl Action {
         }
     }
 
-    /// What it asks of the controller.
+    /// The command to the controller.
     pub fn command(self) -> Command {
         match self {
             Action::Aurora(_) | Action::Rate(_) => Command::Rate,

@@ -30,7 +30,7 @@ struct Slot {
     intervals: Vec<f64>,
 }
 
-/// What all environments returned: for each its part, one after the other.
+/// The answers of all environments: for each its part, one after the other.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Outcomes {
     /// Observations, of each agent.

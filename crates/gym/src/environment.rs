@@ -29,7 +29,7 @@ impl Outcome {
 /// An agent and its flow.
 struct Agent {
     desk: Desk,
-    /// What was seen when the interval began.
+    /// The look at the flow when the interval began.
     before: Seen,
     last: Interval,
     memory: Memory,

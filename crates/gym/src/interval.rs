@@ -15,7 +15,7 @@ pub struct Field {
 
 macro_rules! fields {
     ($($(#[doc = $summary:literal])* $name:ident,)*) => {
-        /// What a flow saw between two decisions. Bytes are those of the transport: TCP's data, QUIC's packets.
+        /// The numbers of a flow between two decisions. Bytes are those of the transport: TCP's data, QUIC's packets.
         #[derive(Clone, Copy, PartialEq, Default, Debug)]
         pub struct Interval {
             $($(#[doc = $summary])* pub $name: f64,)*

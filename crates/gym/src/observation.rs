@@ -1,4 +1,4 @@
-//! What an agent is given of the intervals of its flow.
+//! Observations: the numbers that an agent is given of the intervals of its flow.
 
 use crate::interval::{FIELDS, Interval};
 use std::collections::VecDeque;
@@ -36,7 +36,7 @@ pub(crate) const ORCA_LOSSES: f64 = 5.0;
 /// Up to this many base RTTs, a delay costs nothing in Orca's reward (β).
 pub(crate) const ORCA_MARGIN: f64 = 1.25;
 
-/// What is known of the earlier intervals of a flow.
+/// Extremes of the earlier intervals of a flow.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Memory {
     /// The least mean RTT of an interval with samples, s.

@@ -20,7 +20,7 @@ pub enum Pace {
 
 /// The shortest interval by RTTs.
 const SHORTEST: Span = Span::from_millis(1);
-/// What stands for the RTT before the first sample, s (RFC 6298 section 2.1).
+/// The RTT that is assumed before the first sample, s (RFC 6298 section 2.1).
 const UNKNOWN_RTT_S: f64 = 1.0;
 
 impl Pace {
@@ -41,11 +41,11 @@ pub struct Plan {
     pub scenarios: Vec<Arc<Scenario>>,
     /// The number of each agent's flow.
     pub agents: Vec<usize>,
-    /// What an agent is given.
+    /// The observations of an agent.
     pub observation: Stacked,
-    /// What it is rewarded for.
+    /// Its rewards.
     pub reward: Reward,
-    /// What it decides.
+    /// The meaning of its actions.
     pub action: Action,
     /// The rate at which a flow begins whose rate an agent decides: uniformly drawn between these two times the rate of the slowest
     /// link. Without it, a flow begins with the initial window per RTT.
@@ -63,7 +63,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// What is wrong; the path is that of a field of the plan, `scenarios[i]` or a field of a scenario behind that.
+    /// The first thing that is wrong; the path is that of a field of the plan, `scenarios[i]` or a field of a scenario behind that.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let wrong = |path: &str, message: &str| Err(ScenarioError { path: path.into(), message: message.into() });
         if self.scenarios.is_empty() {

@@ -3,7 +3,7 @@
 use crate::interval::Interval;
 use crate::observation::{Memory, ORCA_LOSSES, delay_metric};
 
-/// What an agent is rewarded for.
+/// A reward of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reward {
     /// 10 × throughput − 1000 × latency − 2000 × loss, with the throughput in packets a second, the mean RTT in s and the loss as

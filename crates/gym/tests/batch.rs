@@ -1,4 +1,4 @@
-//! What batches of environments promise: the same numbers for the same seeds, however many there are and whoever steps them.
+//! Batches of environments: the same numbers for the same seeds, however many there are and whoever steps them.
 
 use haltere_gym::{Action, Autoreset, Batch, FIELDS, Limits, Observation, Outcomes, Pace, Plan, Reward, Stacked};
 use haltere_net::rng::Streams;

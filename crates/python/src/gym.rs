@@ -11,7 +11,7 @@ use pyo3::types::PyByteArray;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// What is fixed for the environments of a batch, as Python gives it.
+/// The settings of the environments of a batch, as Python gives it.
 #[derive(Deserialize)]
 struct Settings {
     agents: Vec<usize>,
@@ -109,7 +109,7 @@ fn field(name: &str) -> PyResult<usize> {
     })
 }
 
-/// What all environments returned (`haltere_gym::Outcomes`), as bytes of arrays of float32, float64 and bool.
+/// The answers of all environments (`haltere_gym::Outcomes`), as bytes of arrays of float32, float64 and bool.
 type Returned<'py> = (
     Bound<'py, PyByteArray>,
     Bound<'py, PyByteArray>,

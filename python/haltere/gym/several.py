@@ -15,7 +15,7 @@ from haltere.gym.task import Options, Returned, Runs, Space, Task
 Array = NDArray[np.floating[Any]]
 
 
-class ParallelEnvironment(ParallelEnv[str, Array, Array]):
+class ParallelEnvironment(ParallelEnv[str, Array, Array]):  # type: ignore[misc]  # PettingZoo has no types
     """Several agents, each for one flow; `flow_N` decides for flow N. All episodes end for all at once."""
 
     metadata: dict[str, Any] = {"render_modes": [], "name": "haltere"}  # noqa: RUF012 - as PettingZoo has it

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from haltere.gym.task import Options, Returned, Runs, Space, Task
@@ -35,8 +36,8 @@ class Environment(gymnasium.Env[Array, Array]):
         # Gymnasium draws a seed from the system where none is given; a reset with a seed sets another one.
         batch = {"count": 1, "threads": 1, "autoreset": "disabled", "seed": int(self.np_random.integers(2**62))}
         self._runs = Runs(scenario, task, **batch)
-        self.observation_space = self._runs.observation_space()
-        self.action_space = self._runs.action_space()
+        self.observation_space: spaces.Space[Array] = cast("spaces.Space[Array]", self._runs.observation_space())
+        self.action_space: spaces.Space[Array] = cast("spaces.Space[Array]", self._runs.action_space())
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:  # noqa: ARG002
         """Begin the first episode of a seed, or the next one."""

@@ -20,7 +20,7 @@ FIELDS: dict[str, str] = core.interval_fields()
 """The numbers of an interval and their meanings. Names end in their units."""
 
 Space = str | Path | Study | Scenario | Mapping[str, Any]
-"""What gives the scenarios: a study or its file, of whose treatments each episode draws one; or one scenario."""
+"""The source of the scenarios: a study or its file, of whose treatments each episode draws one; or one scenario."""
 Intervals = dict[str, NDArray[np.float64]]
 """The numbers of an interval by their names: arrays with an entry for each environment."""
 Own = Callable[[Intervals], NDArray[np.floating[Any]]]
@@ -47,7 +47,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Task:
-    """What an agent sees, decides and is rewarded for.
+    """Observations, decisions and rewards of an agent.
 
     Args:
         agents: the numbers of the flows for which agents decide, counted from 0.
@@ -138,7 +138,8 @@ def treatments(space: Space) -> tuple[list[core.Scenario], list[dict[str, str]]]
     if isinstance(space, Mapping):
         space = Scenario(space)
     if isinstance(space, Scenario):
-        scenarios, levels, measured = [space.concrete()], [{}], space.measured is not None
+        scenarios, measured = [space.concrete()], space.measured is not None
+        levels: list[dict[str, str]] = [{}]
     else:
         found = space.treatments
         scenarios = [treatment.parsed for treatment in found if treatment.parsed is not None]
@@ -150,7 +151,7 @@ def treatments(space: Space) -> tuple[list[core.Scenario], list[dict[str, str]]]
 
 
 class Returned:
-    """What all environments returned for a step or a reset. Arrays have an entry for each environment."""
+    """The answers of all environments to a step or a reset. Arrays have an entry for each environment."""
 
     def __init__(self, core_returned: tuple[Any, ...], shape: tuple[int, int]) -> None:
         observations, rewards, terminated, truncated, intervals, scenarios, last = core_returned

@@ -80,7 +80,7 @@ struct Site<'a> {
     agents: &'a [(usize, Desk)],
 }
 
-/// What comes to a run from outside its scenario.
+/// The parts of a run that its scenario does not give.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Beside<'a> {
     /// With these, the run is recorded, and its recorder writes them.
