@@ -233,7 +233,13 @@ def test_several_agents_keep_the_interface_of_pettingzoo() -> None:
         ({"rates": ("2Mbit/s", "1Mbit/s")}, ["rates", "the smaller one first"]),
         ({"rates": ("1Mbit/s", "2Mbit/s")}, ["topology", "give other rates"]),
         ({"agents": [3]}, ["agents", "there is no flow 3"]),
-        ({"steps": 0}, ["steps", "1 at least"]),
+        ({"steps": 0}, ["steps", "from 1"]),
+        ({"steps": "many"}, ["steps", "from 1"]),
+        ({"agents": 0}, ["agents", "(0, 1)"]),
+        ({"rates": "1Mbit/s"}, ["rates", "12Mbit/s"]),
+        ({"start": (1.5, 0.3)}, ["start", "the smaller one first"]),
+        ({"interval": 20}, ["interval", "20ms"]),
+        ({"history": 0}, ["history", "from 1"]),
         ({"histroy": 3}, ["histroy", "history"]),
     ],
 )
@@ -241,6 +247,14 @@ def test_what_cannot_be_is_refused_and_named(options: dict[str, Any], words: lis
     with pytest.raises(InputError) as refused:
         gym.Environment(scenario(), **options)
     assert all(word in str(refused.value) for word in words), str(refused.value)
+
+
+@pytest.mark.parametrize(("seed", "action"), [(-1, [0.0]), (2**64, [0.0]), (1, "fast"), (1, [np.nan]), (1, [1.0, 2.0])])
+def test_seeds_and_actions_that_are_none_are_refused(seed: int, action: Any) -> None:
+    environments = gym.VectorEnvironment(scenario(), num_envs=1)
+    with pytest.raises(HaltereError, match=r"seed|action"):
+        environments.reset(seed=[seed])
+        environments.step(action)
 
 
 def test_a_treatment_that_has_no_agent_is_named(space: Path) -> None:

@@ -35,6 +35,10 @@ struct Agent {
     memory: Memory,
     history: History,
     reward: f64,
+    /// The rate at which its flow is to begin, if that is given.
+    start: Option<Rate>,
+    /// Whether its flow began: others may begin later.
+    began: bool,
     /// Actions that have no effect yet, with the times at which they get it.
     pending: VecDeque<(Time, f64)>,
 }
@@ -102,10 +106,7 @@ impl Environment {
         let mut dice = Streams::new(self.seed, self.episode).named("gym/start");
         let mut start =
             || link.map(|((least, most), bps)| Rate::from_bps((bps * (least + (most - least) * dice.unit())) as u64));
-        let agent = |(_, desk)| {
-            plan.action.begin(start(), &desk);
-            Agent::new(desk, &plan, now)
-        };
+        let agent = |(_, desk)| Agent::new(desk, start(), &plan, now);
         self.agents = desks.into_iter().map(agent).collect();
         (self.steps, self.taken) = (Some(steps), 0);
         Ok(())
@@ -169,7 +170,11 @@ impl Environment {
 }
 
 impl Agent {
-    fn new(desk: Desk, plan: &Plan, now: Time) -> Agent {
+    fn new(desk: Desk, start: Option<Rate>, plan: &Plan, now: Time) -> Agent {
+        let began = desk.is_established();
+        if began {
+            plan.action.begin(start, &desk);
+        }
         desk.begin(now);
         let before = desk.seen();
         Agent {
@@ -178,6 +183,8 @@ impl Agent {
             memory: Memory::default(),
             history: History::new(&plan.observation),
             reward: 0.0,
+            start,
+            began,
             pending: VecDeque::new(),
             desk,
         }
@@ -185,13 +192,17 @@ impl Agent {
 
     /// Gives effect to the actions whose time has come. Returns when the next one has its effect.
     fn act(&mut self, now: Time, plan: &Plan) -> Option<Time> {
+        if !self.began && self.desk.is_established() {
+            plan.action.begin(self.start, &self.desk);
+            self.began = true;
+        }
         while let Some((due, action)) = self.pending.front().copied() {
             if due > now {
                 return Some(due);
             }
             self.pending.pop_front();
             // Before its connection is established, a flow has no rate or window that could be changed.
-            if self.desk.is_established() {
+            if self.began {
                 plan.action.apply(action, &self.desk);
             }
         }

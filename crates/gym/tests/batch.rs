@@ -178,6 +178,28 @@ fn agents_of_one_bottleneck_each_see_their_own_flow() {
 }
 
 #[test]
+fn a_flow_that_begins_later_has_neutral_observations_until_then_and_its_own_first_rate() {
+    let json = r#"{"duration":"300s","topology":{"kind":"point-to-point","link":{"rate":"6Mbit/s","queue":"50p",
+        "down":{"delay":"20ms"},"up":{"delay":"20ms"}}},"flows":[{"contender":"tcp/cubic","app":"raw"},
+        {"contender":"tcp/cubic","app":"raw","start":"2s"}]}"#;
+    let plan = Plan {
+        scenarios: vec![Arc::new(Scenario::from_json(json).unwrap())],
+        agents: vec![0, 1],
+        pace: Pace::Every(Span::from_millis(500)),
+        ..plan()
+    };
+    let mut batch = batch(plan, 1, Autoreset::Disabled, 1);
+    begin(&mut batch);
+    let seen: Vec<_> = (0..8).map(|_| batch.step(&[1.0, 40.0]).unwrap()).collect();
+    let of = |step: usize, field: usize| seen[step].intervals[FIELDS.len() + field];
+    assert_eq!((FIELDS[2].name, FIELDS[18].name), ("sent_bytes", "pacing_rate_bps"));
+    assert_eq!((of(1, 2), &seen[1].observations[30..]), (0.0, &[0.0, 1.0, 1.0].repeat(10)[..]));
+    // The initial window of ten packets per RTT of 40 ms, before the first of its own actions doubles it.
+    let (first, second) = (of(3, 18), of(4, 18));
+    assert!((2.5e6..3.0e6).contains(&first) && (second / first - 2.0).abs() < 0.01, "{first} {second}");
+}
+
+#[test]
 fn orcas_factor_is_followed_by_the_flows_own_congestion_control() {
     let plan = Plan {
         scenarios: vec![scenario("6Mbit/s", "20ms", "0%", &["tcp/cubic"], None)],

@@ -45,6 +45,33 @@ class Options(TypedDict, total=False):
     steps: int | None
 
 
+def _whole(given: object, least: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and least <= given < 2**31
+
+
+def _listed(given: object, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(one, kind) for one in given)
+
+
+def _two(given: object, kind: type | tuple[type, ...]) -> bool:
+    return _listed(given, kind) and len(given) == 2  # type: ignore[arg-type]  # it is a sequence
+
+
+_TYPES: list[tuple[str, Callable[[Any], bool], str]] = [
+    ("agents", lambda given: _listed(given, int) and all(_whole(one, 0) for one in given), "numbers of flows: (0, 1)"),
+    ("observation", lambda given: isinstance(given, str) or callable(given) or _listed(given, str), "'aurora'"),
+    ("history", lambda given: given is None or _whole(given, 1), "a whole number from 1"),
+    ("reward", lambda given: isinstance(given, str) or callable(given), "'aurora'"),
+    ("action", lambda given: isinstance(given, str), "'aurora'"),
+    ("rates", lambda given: _two(given, str), "('480kbit/s', '12Mbit/s')"),
+    ("start", lambda given: given is None or _two(given, (int, float)), "(0.3, 1.5)"),
+    ("interval", lambda given: isinstance(given, str), "'1rtt' or '20ms'"),
+    ("delay", lambda given: isinstance(given, str), "'5ms'"),
+    ("steps", lambda given: given is None or _whole(given, 1), "a whole number from 1, or none"),
+]
+"""The types of options: a name, whether a value fits, and what would be right."""
+
+
 @dataclass(frozen=True)
 class Task:
     """Observations, decisions and rewards of an agent.
@@ -96,6 +123,10 @@ class Task:
 
     def __post_init__(self) -> None:
         """Refuse what the core cannot see."""
+        for name, fits, right in _TYPES:
+            given = getattr(self, name)
+            if not fits(given):
+                raise ArgumentError("is of another type", field=name, given=as_written(given), right=right)
         if callable(self.observation) and not isinstance(self.observation_space, spaces.Box):
             problem = "is a function, and the space of what it returns is not known"
             right = "observation_space=gymnasium.spaces.Box(low, high, (k,))"
@@ -202,9 +233,13 @@ class Runs:
         low, high = self._core.action_bounds
         return spaces.Box(np.float32(low), np.float32(high), (1,), np.float32)
 
-    def reset(self, seeds: list[int | None], which: list[bool]) -> Returned:
+    def reset(self, seeds: Sequence[Any], which: list[bool]) -> Returned:
         """Begin episodes: the first one of a seed that is given, or the next one."""
-        return self._told(lambda: self._core.reset(seeds, which))
+        for seed in seeds:
+            if seed is not None and not (isinstance(seed, int | np.integer) and 0 <= seed < 2**64):
+                right = "a whole number from 0 to 2**64 - 1"
+                raise ArgumentError("is no seed", field="seed", given=as_written(seed), right=right)
+        return self._told(lambda: self._core.reset(list(seeds), which))
 
     def step(self, actions: Any) -> Returned:
         """Go on for an interval. There is an action for each agent of each environment."""

@@ -83,7 +83,7 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
             super().reset(seed=None if seed is None else int(seed))
             seeds = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
         else:
-            seeds = [None if one is None else int(one) for one in seed]
+            seeds = list(seed)
         mask = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs, np.bool_)))
         if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or len(seeds) != self.num_envs:
             right = f"arrays or lists with an entry for each of {self.num_envs} environments; booleans in the mask"
