@@ -70,6 +70,35 @@ class Scenario:
         or `pcap` where these cannot be had.
         """
 
+class Environments:
+    """Runs in steps, in which agents decide for the congestion controls of flows (`crates/gym`).
+
+    `settings_json` has `agents`, `observation`, `history`, `reward`, `action`, `rates`, `interval`, `delay` and `steps`
+    (`haltere.gym.Task`), and `count`, `seed`, `autoreset` (`next-step`, `same-step`, `disabled`) and `threads`.
+
+    Raise `ScenarioError`, whose path is one of these or begins with `scenarios[i].`; the methods raise RuntimeError.
+    """
+
+    observation_bounds: list[tuple[float, float]]
+    """The least and the most of each number of an observation of one interval."""
+    history: int
+    """How many intervals an observation has."""
+    action_bounds: tuple[float, float]
+
+    def __init__(self, scenarios: list[Scenario], settings_json: str) -> None: ...
+    def reset(self, seeds: list[int | None], which: list[bool]) -> _Returned:
+        """Begin an episode in the environments that `which` names. Releases the interpreter's lock."""
+
+    def step(self, actions: bytes) -> _Returned:
+        """Go on for an interval; `actions` is an array of float64, (environments, agents). Releases the lock."""
+
+_Returned = tuple[bytearray, bytearray, bytearray, bytearray, bytearray, list[int], list[tuple[int, bytearray]]]
+"""Observations (float32), rewards (float64), terminated and truncated (bool), the numbers of the intervals (float64),
+the numbers of the scenarios, and the observations at the end of episodes that were followed by others in the step."""
+
+def interval_fields() -> list[tuple[str, str]]:
+    """Return the names and meanings of the numbers of an interval, in their order."""
+
 def changed(scenario_json: str, change_json: str, fidelity: str) -> str | None:
     """Return a scenario's document with one thing done differently, `{"kind", "given"}`; None if it is the same."""
 
@@ -359,6 +388,8 @@ class Sent:
 
     @property
     def now(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
     @property
     def in_flight(self) -> int: ...
     @property

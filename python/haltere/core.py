@@ -144,6 +144,17 @@ def trace(
     return answer
 
 
+def environments(scenarios: Sequence[Scenario], settings: Mapping[str, Any]) -> _core.Environments:
+    """Return environments in which agents decide (see `_core.pyi`); raise `ScenarioProblem`."""
+    with _problems():
+        return _core.Environments(list(scenarios), json.dumps(settings))
+
+
+def interval_fields() -> dict[str, str]:
+    """Return the numbers that such an environment knows of an interval, and their meanings."""
+    return dict(_core.interval_fields())
+
+
 def changed(scenario: Mapping[str, Any], kind: str, given: Any, fidelity: str) -> dict[str, Any] | None:
     """Return the same scenario with one thing done differently; None if it would be the same.
 

@@ -52,6 +52,7 @@ impl Event for cc::Sent {
     fn form(&self) -> abi::Sent {
         abi::Sent {
             now: time(self.now),
+            bytes: size(self.bytes),
             in_flight: size(self.in_flight),
             total_delivered: size(self.total_delivered),
             after_idle: maybe(self.after_idle),

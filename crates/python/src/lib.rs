@@ -3,6 +3,7 @@
 //! files, and those of `host`, `link` and `peers`, which work with its kernel.
 
 mod bench;
+mod gym;
 #[cfg(target_os = "linux")]
 mod host;
 #[cfg(target_os = "linux")]
@@ -226,6 +227,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     #[cfg(target_os = "linux")]
     link::add(module)?;
+    gym::add(module)?;
     paths::add(module)?;
     plugins::add(module)?;
     scenario::add(module)?;

@@ -10,13 +10,21 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A parsed scenario. It equals another if their texts do, and is pickled as its text.
 #[pyclass(frozen, eq, hash, module = "haltere._core")]
 #[derive(Clone)]
 pub(crate) struct Scenario {
     text: String,
-    parsed: haltere_sim::Scenario,
+    parsed: Arc<haltere_sim::Scenario>,
+}
+
+impl Scenario {
+    /// The parsed scenario, shared.
+    pub(crate) fn shared(&self) -> Arc<haltere_sim::Scenario> {
+        self.parsed.clone()
+    }
 }
 
 impl PartialEq for Scenario {
@@ -37,7 +45,7 @@ impl Scenario {
     #[new]
     fn new(json: String) -> PyResult<Scenario> {
         let parsed = haltere_sim::Scenario::from_json(&json).map_err(refuse)?;
-        Ok(Scenario { text: json, parsed })
+        Ok(Scenario { text: json, parsed: Arc::new(parsed) })
     }
 
     fn __getnewargs__(&self) -> (&str,) {

@@ -23,6 +23,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod ssh;
 pub mod stack;
+pub mod steps;
 pub mod tls;
 pub mod world;
 

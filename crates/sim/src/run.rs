@@ -1,6 +1,6 @@
 //! Drives a world until its transfers are done or its time is over.
 
-use crate::build::{FlowPart, Owner, Run, build};
+use crate::build::{Beside, FlowPart, Owner, Run, build};
 use crate::fidelity::Fidelity;
 use crate::recorder::{Files, Recorded, Recorder};
 use crate::result::{
@@ -8,6 +8,7 @@ use crate::result::{
 };
 use crate::scenario::{Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
+use haltere_net::fault::Faults;
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
 
@@ -118,38 +119,58 @@ fn received(run: &Run, flow: usize) -> u64 {
     run.world.process(run.flows[flow].ends.client).received()
 }
 
+/// The ends that a run waits for.
+pub(crate) struct Ends {
+    /// Which processes are still waited for.
+    awaited: Vec<bool>,
+    /// How many these are.
+    open: usize,
+    /// Whether the run is over when none is left.
+    may_end: bool,
+    faults: Faults,
+}
+
+impl Ends {
+    /// Flows, probes and loads that end by themselves are waited for. A flow that does not lets the run go on until the time is
+    /// over; a probe or load that does not accompanies the others.
+    pub fn of(run: &Run) -> Ends {
+        let flows = run.flows.iter().map(|flow| (flow.ends, flow.spec.total().is_some()));
+        let probes = run.probes.iter().map(|probe| (probe.ends, probe.spec.beside.ends()));
+        let loads = run.loads.iter().map(|load| (load.ends, load.spec.beside.ends()));
+        let may_end = flows.clone().all(|(_, will_end)| will_end);
+        let mut awaited = vec![false; run.world.processes().len()];
+        for (ends, _) in flows.chain(probes).chain(loads).filter(|(_, will_end)| *will_end) {
+            awaited[ends.client.0 as usize] = true;
+        }
+        let open = awaited.iter().filter(|awaited| **awaited).count();
+        Ends { awaited, open, may_end: may_end && open > 0, faults: run.faults.clone() }
+    }
+
+    /// Whether the run is over. This is asked after each process's turn, because a process can only finish, and loaded code only
+    /// fail, in its own turn.
+    #[inline]
+    pub fn reached(&mut self, processes: &[Process], called: ProcessId) -> bool {
+        if self.faults.raised().is_some() {
+            return true;
+        }
+        let called = called.0 as usize;
+        if self.awaited[called] && processes[called].is_over() {
+            self.awaited[called] = false;
+            self.open -= 1;
+        }
+        self.open == 0 && self.may_end
+    }
+}
+
 fn drive(
     fidelity: Fidelity,
     scenario: &Scenario,
     seed_and_replication: (u64, u64),
     files: Option<&Files>,
 ) -> Result<(RunResult, Run, Vec<Noted>), ScenarioError> {
-    let mut run = build(fidelity, scenario, seed_and_replication, files)?;
-    // Flows, probes and loads that end by themselves are waited for. A flow that does not lets the run go on until the time is
-    // over; a probe or load that does not accompanies the others.
-    let flows = run.flows.iter().map(|flow| (flow.ends, flow.spec.total().is_some()));
-    let probes = run.probes.iter().map(|probe| (probe.ends, probe.spec.beside.ends()));
-    let loads = run.loads.iter().map(|load| (load.ends, load.spec.beside.ends()));
-    let may_end = flows.clone().all(|(_, will_end)| will_end);
-    let mut awaited = vec![false; run.world.processes().len()];
-    for (ends, _) in flows.chain(probes).chain(loads).filter(|(_, will_end)| *will_end) {
-        awaited[ends.client.0 as usize] = true;
-    }
-    let mut open = awaited.iter().filter(|awaited| **awaited).count();
-    let may_end = may_end && open > 0;
-    // This is called after each process's turn, because a process can only finish, and loaded code only fail, in its own turn.
-    let faults = run.faults.clone();
-    let mut done = |processes: &[Process], called: ProcessId| {
-        if faults.raised().is_some() {
-            return true;
-        }
-        let called = called.0 as usize;
-        if awaited[called] && processes[called].is_over() {
-            awaited[called] = false;
-            open -= 1;
-        }
-        open == 0 && may_end
-    };
+    let mut run = build(fidelity, scenario, seed_and_replication, Beside { files, ..Beside::default() })?;
+    let mut ends = Ends::of(&run);
+    let mut done = |processes: &[Process], called: ProcessId| ends.reached(processes, called);
     let end = Time::ZERO + scenario.end();
     let held = vec![None; run.world.topology().edges().len()];
     let mut baseline = Baseline { from: Time::ZERO, bytes: vec![(0, 0); run.flows.len()], held };

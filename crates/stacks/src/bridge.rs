@@ -268,6 +268,7 @@ impl Driver {
         let smoothed = self.smoothed.unwrap_or(Span::from_millis(333));
         let event = Sent {
             now,
+            bytes,
             in_flight,
             total_delivered: self.sampler.delivered(),
             after_idle: self.last_sent.filter(|_| in_flight == 0).map(|last| now.since(last)),

@@ -33,7 +33,7 @@ event! {
 }
 event! {
     /// A packet is about to be sent.
-    Sent { now: i64, in_flight: i64, total_delivered: i64, after_idle: i64, timeout: i64, app_limited: bool, }
+    Sent { now: i64, bytes: i64, in_flight: i64, total_delivered: i64, after_idle: i64, timeout: i64, app_limited: bool, }
 }
 event! {
     /// A sample of the delivery rate.

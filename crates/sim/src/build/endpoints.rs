@@ -8,7 +8,7 @@ use crate::recorder;
 #[cfg(feature = "stacks")]
 use haltere_net::PathId;
 use haltere_net::rng::Stream;
-use haltere_transport::cc::Algorithm;
+use haltere_transport::cc::{Algorithm, Desk};
 use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, tcp};
 
 /// The worker program, which all ends of a run share whose stacks need one.
@@ -82,6 +82,11 @@ impl End<'_> {
         self.shadows.iter().filter_map(own).collect()
     }
 
+    /// The agent that decides for this end: the one that sends.
+    fn agent(&self) -> Option<Desk> {
+        self.kit.agent.clone().filter(|_| self.role == Role::Server)
+    }
+
     fn tcp(&self, algorithm: Algorithm, stream: Stream) -> tcp::Config {
         let contender = self.contender;
         let shadows = self.shadows(&stream, |end, algorithm, stream| end.tcp(algorithm, stream));
@@ -89,6 +94,7 @@ impl End<'_> {
         config.mtu = self.kit.mtu;
         config.phase = self.kit.phases[usize::from(self.role == Role::Server)];
         config.rtts = self.kit.rtts;
+        config.agent = self.agent();
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: tcp::Config| {
             own.shadow = next;
             Some(Box::new(own))
@@ -125,6 +131,7 @@ impl End<'_> {
         }
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
         config.max_udp_payload = u16::try_from(self.kit.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
+        config.agent = self.agent();
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: quic::Config| {
             own.shadow = next;
             Some(Box::new(own))

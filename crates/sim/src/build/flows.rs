@@ -90,6 +90,7 @@ fn kit(site: &Site<'_>, i: usize, flow: &Flow, path: &FlowPath, shadows: &[Conte
         moves: !flow.migrate.is_empty(),
         paths: usable_paths(contender, &path.ways),
         shadows: shadows.to_vec(),
+        agent: site.agents.iter().find(|(flow, _)| *flow == i).map(|(_, desk)| desk.clone()),
         log: site.files.and_then(|files| Some((files.qlog.clone()?, i as u32))),
         ..kit
     })

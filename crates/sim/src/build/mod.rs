@@ -15,8 +15,10 @@
 //! | `endpoints` | the transport of each end of a connection |
 //! | `transports` | who makes one for each connection of a process |
 //! | `shadows` | the congestion controls in the shadow of a flow's |
+//! | `agents` | the agents that decide in the place of a flow's |
 //! | `talk` | what its applications say |
 
+pub(crate) mod agents;
 mod bridges;
 mod elements;
 mod endpoints;
@@ -42,6 +44,7 @@ use haltere_net::Span;
 use haltere_net::fault::Faults;
 use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
+use haltere_transport::cc::Desk;
 use mqtt::Brokers;
 use roster::Roster;
 pub(crate) use roster::{Owner, Part};
@@ -74,6 +77,16 @@ struct Site<'a> {
     streams: Streams,
     worker: Worker,
     files: Option<&'a Files>,
+    agents: &'a [(usize, Desk)],
+}
+
+/// The parts of a run that its scenario does not give.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Beside<'a> {
+    /// With these, the run is recorded, and its recorder writes them.
+    pub files: Option<&'a Files>,
+    /// The agents that decide for flows, by the number of the flow.
+    pub agents: &'a [(usize, Desk)],
 }
 
 /// Whether every contender and probe of a scenario can run at a fidelity.
@@ -101,15 +114,15 @@ pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioE
 
 /// The world of a scenario in the model at time zero, for a driver of its own.
 pub fn world(scenario: &Scenario, seed: u64, replication: u64) -> Result<World, ScenarioError> {
-    Ok(build(Fidelity::Model, scenario, (seed, replication), None)?.world)
+    Ok(build(Fidelity::Model, scenario, (seed, replication), Beside::default())?.world)
 }
 
-/// The world of a scenario at a fidelity at time zero. With `files`, its recorder writes them.
+/// The world of a scenario at a fidelity at time zero.
 pub(crate) fn build(
     fidelity: Fidelity,
     scenario: &Scenario,
     (seed, replication): (u64, u64),
-    files: Option<&Files>,
+    Beside { files, agents }: Beside<'_>,
 ) -> Result<Run, ScenarioError> {
     let streams = Streams::new(seed, replication);
     let Network { topology, media, flows: paths, probes, loads, bridges } = network(scenario, &streams)?;
@@ -119,9 +132,10 @@ pub(crate) fn build(
         refuse_qlog(scenario, files)?;
         files.prepare()?;
     }
+    agents::check(agents, &scenario.flows, fidelity)?;
     let shadows = files.map_or(&[][..], |files| &files.shadows);
     let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
-    let site = &Site { scenario, fidelity, streams: streams.clone(), worker: Worker::default(), files };
+    let site = &Site { scenario, fidelity, streams: streams.clone(), worker: Worker::default(), files, agents };
     let (mut roster, mut brokers) = (Roster::default(), Brokers::new(scenario, &topology));
     // Slots are numbered in this order. Every flow has one for a delivery, whether or not it has messages.
     let of_flows = roster.slots(paths.len());

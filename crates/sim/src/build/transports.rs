@@ -10,6 +10,7 @@ use crate::world::{Port, Transports};
 use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
 use haltere_net::{Span, Time};
+use haltere_transport::cc::Desk;
 use haltere_transport::datagram::Socket;
 use haltere_transport::{Endpoint, Role};
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub(super) struct Kit {
     pub mtu: u32,
     /// Contenders whose congestion control runs in the shadow of the sender's.
     pub shadows: Vec<Contender>,
+    /// The agent that decides in the place of the sender's congestion control, if one does.
+    pub agent: Option<Desk>,
     pub ack: Option<AckSpec>,
     /// The phases of the timer ticks of the hosts, the client's and the server's.
     pub phases: [Span; 2],
@@ -89,6 +92,7 @@ impl Kit {
             subject,
             mtu,
             shadows: Vec::new(),
+            agent: None,
             ack: None,
             phases: hosts.map(|host| site.phase(host)),
             rtts: false,

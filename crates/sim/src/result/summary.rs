@@ -30,6 +30,22 @@ pub struct Baseline {
 }
 
 impl Run {
+    /// Why a world stopped before its time, in a sentence.
+    pub fn stalled(&self, stall: Stall) -> String {
+        match stall {
+            Stall::Storm(at) => format!("time stood still at {at}: two components kept calling each other"),
+            Stall::NoSuchPath(process, path) => {
+                let whose = match self.owner(process) {
+                    Owner::Flow(flow, _) => format!("flow {flow}"),
+                    Owner::Probe(probe, _) => format!("probe {probe}"),
+                    Owner::Load(load, _) => format!("load {load}"),
+                    Owner::Broker => "a broker".to_string(),
+                };
+                format!("{whose}: a packet was sent on path {}, which its connection does not have", path.0)
+            }
+        }
+    }
+
     /// The result. `measured` is the length of the measured time, if the scenario gives it.
     pub fn result(&mut self, outcome: Result<bool, Stall>, baseline: &Baseline, measured: Option<Span>) -> RunResult {
         let now = self.world.now();
@@ -50,16 +66,8 @@ impl Run {
         let mut error = None;
         if let Some(fault) = self.faults.raised() {
             error = Some(fault.to_string());
-        } else if let Err(Stall::Storm(at)) = outcome {
-            error = Some(format!("time stood still at {at}: two components kept calling each other"));
-        } else if let Err(Stall::NoSuchPath(process, path)) = outcome {
-            let whose = match self.owner(process) {
-                Owner::Flow(flow, _) => format!("flow {flow}"),
-                Owner::Probe(probe, _) => format!("probe {probe}"),
-                Owner::Load(load, _) => format!("load {load}"),
-                Owner::Broker => "a broker".to_string(),
-            };
-            error = Some(format!("{whose}: a packet was sent on path {}, which its connection does not have", path.0));
+        } else if let Err(stall) = outcome {
+            error = Some(self.stalled(stall));
         } else if !self.world.conserves() {
             error = Some("packets were made or lost without a counted cause".to_string());
         } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {

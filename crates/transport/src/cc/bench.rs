@@ -199,6 +199,7 @@ impl<C: CongestionController> Bench<C> {
         self.next += 1;
         self.cc.on_sent(&Sent {
             now: self.now,
+            bytes: MSS,
             in_flight: self.in_flight,
             total_delivered: self.sampler.delivered(),
             after_idle: None,

@@ -153,7 +153,7 @@ impl Bic {
 }
 
 impl CongestionController for Bic {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let delivered = self.w.consider_exit(ack, ack.min_rtt);

@@ -268,7 +268,7 @@ fn nearest(sum: i64) -> i64 {
 }
 
 impl CongestionController for Cdg {
-    by_windows!(on_undo, window, ssthresh, set_mss);
+    by_windows!(on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_sent(&mut self, sent: &Sent) {
         let before = self.w.window;

@@ -213,7 +213,7 @@ impl Cubic {
 }
 
 impl CongestionController for Cubic {
-    by_windows!(on_undo, window, ssthresh, set_mss);
+    by_windows!(on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);

@@ -62,7 +62,7 @@ impl Dctcp {
 }
 
 impl CongestionController for Dctcp {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_echo(&mut self, echo: &Echo) {
         if echo.acked_to < self.window_end {

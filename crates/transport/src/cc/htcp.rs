@@ -236,7 +236,7 @@ impl Htcp {
 }
 
 impl CongestionController for Htcp {
-    by_windows!(on_sent, window, ssthresh, set_mss);
+    by_windows!(on_sent, window, ssthresh, set_mss, set_window);
 
     fn on_established(&mut self, event: &Established) {
         self.memory.last_congestion = event.now;

@@ -120,7 +120,7 @@ impl Hybla {
 }
 
 impl CongestionController for Hybla {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_established(&mut self, event: &Established) {
         self.follow(event.rtt);

@@ -229,7 +229,7 @@ impl Illinois {
 }
 
 impl CongestionController for Illinois {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let acked = self.acked.take(ack.acked_to, self.w.mss) * self.w.mss;

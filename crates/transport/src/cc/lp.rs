@@ -189,7 +189,7 @@ impl Linux {
 }
 
 impl CongestionController for Lp {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let may_grow = if self.w.as_linux() {

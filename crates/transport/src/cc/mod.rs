@@ -7,6 +7,7 @@
 //! A new algorithm is one new file here, with an `ENTRY`, and one line in the list of `built_in!`. An algorithm of another
 //! crate is an [`Implementation`] that is added to a [`Registry`](haltere_net::registry::Registry).
 
+mod agent;
 #[cfg(test)]
 mod bench;
 mod coupled;
@@ -18,6 +19,8 @@ mod windows;
 
 pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
+pub(crate) use agent::controller;
+pub use agent::{Command, Desk, Rtts, Seen};
 use haltere_net::nearest::meant;
 use haltere_net::registry::{Description, Entry as _, Handle, Maker};
 use haltere_net::rng::Stream;
@@ -276,6 +279,8 @@ pub struct Congestion {
 pub struct Sent {
     /// When it is sent.
     pub now: Time,
+    /// Its size: TCP's data, or a QUIC packet.
+    pub bytes: u64,
     /// Bytes in flight before it.
     pub in_flight: u64,
     /// Bytes delivered since the start.
@@ -339,6 +344,11 @@ pub trait CongestionController: Send {
     }
     /// The segment size changed, for instance because a larger path MTU was found.
     fn set_mss(&mut self, mss: u64, wire: u64);
+    /// Goes on from this window, bytes, which somebody outside set (Linux: `TCP_BPF_SND_CWND` writes `snd_cwnd`). Returns whether
+    /// the algorithm has a window that can be set; one that does not ignores the call.
+    fn set_window(&mut self, _bytes: u64) -> bool {
+        false
+    }
     /// The controller together with those in its shadow, if it has any.
     fn shadows(&mut self) -> Option<&mut Shadowed> {
         None

@@ -39,7 +39,7 @@ impl NewReno {
 }
 
 impl CongestionController for NewReno {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         let mut delivered = self.w.consider_exit(ack, ack.min_rtt);

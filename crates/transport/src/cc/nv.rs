@@ -210,7 +210,7 @@ impl Nv {
 }
 
 impl CongestionController for Nv {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
         self.forget_at.get_or_insert(self.ticks.at(ack.now) + FIRST_FORGET_S * self.ticks.per_second());

@@ -390,6 +390,7 @@ mod tests {
         cc.on_established(&Established { now, rtt: None });
         let sent = Sent {
             now,
+            bytes: 1000,
             in_flight: 0,
             total_delivered: 0,
             after_idle: None,

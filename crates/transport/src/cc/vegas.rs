@@ -142,7 +142,7 @@ impl Vegas {
 }
 
 impl CongestionController for Vegas {
-    by_windows!(on_undo, window, ssthresh, set_mss);
+    by_windows!(on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);

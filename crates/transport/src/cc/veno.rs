@@ -106,7 +106,7 @@ impl Veno {
 }
 
 impl CongestionController for Veno {
-    by_windows!(on_undo, window, ssthresh, set_mss);
+    by_windows!(on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);

@@ -162,7 +162,7 @@ impl Westwood {
 }
 
 impl CongestionController for Westwood {
-    by_windows!(on_sent, on_undo, window, ssthresh, set_mss);
+    by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_established(&mut self, event: &Established) {
         self.bandwidth.since = Some(event.now);

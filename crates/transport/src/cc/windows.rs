@@ -92,6 +92,11 @@ impl Windows {
         delivered - used
     }
 
+    /// Sets the window, in whole units and to one at least.
+    pub(super) fn set_window(&mut self, bytes: u64) {
+        self.window = whole(bytes, self.grain).max(self.grain);
+    }
+
     /// Adds one segment for each `per` bytes delivered.
     pub(super) fn additive(&mut self, delivered: u64, per: u64) {
         let per = per.max(1);
@@ -186,6 +191,12 @@ macro_rules! by_windows {
             self.w.ssthresh
         }
     };
+    (@set_window) => {
+        fn set_window(&mut self, bytes: u64) -> bool {
+            self.w.set_window(bytes);
+            true
+        }
+    };
     (@set_mss) => {
         fn set_mss(&mut self, mss: u64, _: u64) {
             self.w.set_mss(mss);
@@ -221,6 +232,7 @@ mod tests {
         let (timeout, after_idle) = (Span::from_millis(timeout_ms), Some(Span::from_millis(idle_ms)));
         w.restart_after(&Sent {
             now: Time::ZERO,
+            bytes: 1000,
             in_flight: 0,
             total_delivered: 0,
             after_idle,
@@ -244,7 +256,15 @@ mod tests {
 
     fn sent_after_a_second() -> Sent {
         let timeout = Span::from_secs(1);
-        Sent { now: Time::ZERO, in_flight: 0, total_delivered: 0, after_idle: None, app_limited: true, timeout }
+        Sent {
+            now: Time::ZERO,
+            bytes: 1000,
+            in_flight: 0,
+            total_delivered: 0,
+            after_idle: None,
+            app_limited: true,
+            timeout,
+        }
     }
 
     #[test]

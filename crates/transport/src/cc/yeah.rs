@@ -105,7 +105,7 @@ impl Yeah {
 }
 
 impl CongestionController for Yeah {
-    by_windows!(on_undo, window, ssthresh, set_mss);
+    by_windows!(on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_sent(&mut self, sent: &Sent) {
         self.w.restart_after(sent);

@@ -288,6 +288,11 @@ pub fn paces(algorithm: Algorithm) -> bool {
     fresh(algorithm).pacing_rate().is_some()
 }
 
+/// Whether an algorithm has a window that somebody outside can set ([`CongestionController::set_window`]).
+pub fn settable_window(algorithm: Algorithm) -> bool {
+    fresh(algorithm).set_window(10_000)
+}
+
 /// The reason why a mechanism cannot have this value with a congestion control, over any transport; `None` if it can. The
 /// reason is always that the algorithm would ignore the value.
 pub fn unfit(algorithm: Algorithm, name: &str, value: Value) -> Option<&'static str> {

@@ -62,6 +62,8 @@ pub struct Config {
     pub role: Role,
     /// Congestion control.
     pub algorithm: Algorithm,
+    /// The agent that decides in its place, if one does.
+    pub agent: Option<cc::Desk>,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
     /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
@@ -171,6 +173,7 @@ impl Config {
             role,
             algorithm,
             slow_start: None,
+            agent: None,
             shadow: None,
             reno_friendly: RenoFriendly::default(),
             ecn: algorithm.needs_ecn(),

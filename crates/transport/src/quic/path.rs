@@ -124,7 +124,7 @@ impl Path {
         let shadows: Vec<_> = shadows.collect();
         let controller = match controllers {
             Some(make) => make(about),
-            None => config.algorithm.build(about),
+            None => cc::controller(config.algorithm, config.agent.as_ref(), about),
         };
         let cc = cc::with_shadows(cc::Contestant { controller, paced: config.pacing }, shadows.into_iter());
         Path {
@@ -220,6 +220,7 @@ impl Path {
             let last = space.sent.last_eliciting();
             self.cc.on_sent(&Sent {
                 now,
+                bytes: u64::from(size),
                 in_flight: self.in_flight,
                 total_delivered: self.sampler.delivered(),
                 after_idle: last.filter(|_| self.in_flight == 0).map(|at| now.since(at)),

@@ -68,6 +68,8 @@ pub struct Config {
     pub mtu: u32,
     /// Congestion control.
     pub algorithm: Algorithm,
+    /// The agent that decides in its place, if one does.
+    pub agent: Option<cc::Desk>,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
     /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
@@ -187,6 +189,7 @@ impl Config {
             mtu: 1500,
             algorithm,
             slow_start: None,
+            agent: None,
             shadow: None,
             reno_friendly: RenoFriendly::default(),
             initial_window: 10,
@@ -278,7 +281,8 @@ impl Config {
     pub(super) fn controller(&self, stream: &Stream) -> Box<dyn CongestionController> {
         let facts = |config: &Config| config.facts(self.mss(), stream.clone());
         let shadows = self.shadows().map(|shadow| (shadow.algorithm, facts(shadow)));
-        cc::with_shadows(cc::Contestant::new(self.algorithm, facts(self)), shadows)
+        let controller = cc::controller(self.algorithm, self.agent.as_ref(), facts(self));
+        cc::with_shadows(cc::Contestant { controller, paced: self.paced }, shadows)
     }
 
     fn limited(&self, bytes: u32) -> u32 {

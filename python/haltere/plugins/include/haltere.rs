@@ -112,6 +112,8 @@ pub struct Established {
 pub struct Sent {
     /// When it is sent.
     pub now: i64,
+    /// Its size: TCP's data, or a QUIC packet.
+    pub bytes: i64,
     /// Bytes in flight before it.
     pub in_flight: i64,
     /// Bytes delivered since the start.

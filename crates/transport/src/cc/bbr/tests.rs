@@ -304,6 +304,7 @@ fn a_restart_after_idle_time_paces_at_the_bandwidth_and_puts_probe_rtt_off() {
     hand.now += Span::from_secs(30);
     let sent = Sent {
         now: hand.now,
+        bytes: 1000,
         in_flight: 0,
         total_delivered: hand.ack.total_delivered,
         after_idle: Some(Span::from_secs(30)),

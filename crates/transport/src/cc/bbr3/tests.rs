@@ -310,7 +310,7 @@ fn an_idle_time_takes_the_place_of_probe_rtt() {
     hand.cruise();
     hand.ack.now += Span::from_secs(11);
     let now = hand.ack.now;
-    let sent = Sent { now, in_flight: 0, total_delivered: 0, after_idle: None, app_limited: true, timeout: RTT };
+    let sent = Sent { now, bytes: 1000, in_flight: 0, total_delivered: 0, after_idle: None, app_limited: true, timeout: RTT };
     hand.cc.on_sent(&sent);
     assert!(hand.cc.idle_restart);
     assert_eq!(hand.cc.pacing_rate().map(Rate::as_bps), Some((hand.cc.bw as f64 * 0.99) as u64));

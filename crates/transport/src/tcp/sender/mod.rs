@@ -460,7 +460,7 @@ impl Sender {
             self.small_end = self.nxt + data;
         }
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
-        self.tell_sent(now, idle);
+        self.tell_sent(now, data, idle);
         let seq = self.nxt;
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
@@ -479,9 +479,10 @@ impl Sender {
         Some(out)
     }
 
-    fn tell_sent(&mut self, now: Time, after_idle: Option<Span>) {
+    fn tell_sent(&mut self, now: Time, bytes: u64, after_idle: Option<Span>) {
         self.cc.on_sent(&cc::Sent {
             now,
+            bytes,
             in_flight: self.in_flight(),
             total_delivered: self.sampler.delivered(),
             after_idle,
@@ -493,7 +494,7 @@ impl Sender {
     /// Retransmits a segment. The caller decides whether that counts as a repair.
     fn send_again(&mut self, record: &Record, now: Time) -> Outgoing {
         let &Record { seq, end, fin, .. } = record;
-        self.tell_sent(now, None);
+        self.tell_sent(now, end - seq - u64::from(fin), None);
         let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
         let mut push = self.board.send_again(seq, now, tx);

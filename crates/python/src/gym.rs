@@ -1,0 +1,201 @@
+//! Environments in which agents learn congestion control (`haltere_gym`), for Python: numbers are passed as bytes of arrays.
+
+use crate::refuse;
+use crate::scenario::Scenario;
+use haltere_gym::{Action, Autoreset, Batch, FIELDS, Limits, Observation, Outcomes, Pace, Plan, Reward, Stacked};
+use haltere_net::units::{parse_rate, parse_span};
+use haltere_sim::ScenarioError as Wrong;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// The settings of the environments of a batch, as Python gives it.
+#[derive(Deserialize)]
+struct Settings {
+    agents: Vec<usize>,
+    /// `aurora`, `orca`, or names of the numbers of an interval.
+    observation: Observed,
+    history: usize,
+    /// `aurora`, `orca`; none if Python makes it.
+    reward: Option<String>,
+    action: String,
+    /// The least and the most rate.
+    rates: [String; 2],
+    /// A time, or a number of RTTs such as `1rtt`.
+    start: Option<(f64, f64)>,
+    interval: String,
+    delay: String,
+    steps: Option<u32>,
+    count: usize,
+    seed: u64,
+    autoreset: String,
+    threads: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Observed {
+    Preset(String),
+    Fields(Vec<String>),
+}
+
+fn wrong(path: &str, message: impl Into<String>) -> PyErr {
+    refuse(Wrong { path: path.into(), message: message.into() })
+}
+
+fn unknown(path: &str, given: &str, known: &str) -> PyErr {
+    wrong(path, format!("{given:?} is not known: there are {known}"))
+}
+
+impl Settings {
+    fn plan(&self, scenarios: Vec<Arc<haltere_sim::Scenario>>) -> PyResult<Plan> {
+        let span = |path: &str, text: &str| parse_span(text).map_err(|error| wrong(path, error.to_string()));
+        let rate = |text: &str| parse_rate(text).map_err(|error| wrong("rates", error.to_string()));
+        let limits = Limits { least: rate(&self.rates[0])?, most: rate(&self.rates[1])? };
+        let pace = match self.interval.strip_suffix("rtt") {
+            Some(number) => Pace::Rtts(number.trim().parse().map_err(|_| {
+                wrong("interval", format!("{:?} is no number of RTTs: write \"1rtt\" or \"20ms\"", self.interval))
+            })?),
+            None => Pace::Every(span("interval", &self.interval)?),
+        };
+        let of = match &self.observation {
+            Observed::Preset(name) if name == "aurora" => Observation::Aurora,
+            Observed::Preset(name) if name == "orca" => Observation::Orca,
+            Observed::Preset(name) => return Err(unknown("observation", name, "aurora, orca, and lists of fields")),
+            Observed::Fields(names) => {
+                Observation::Fields(names.iter().map(|name| field(name)).collect::<PyResult<_>>()?)
+            }
+        };
+        Ok(Plan {
+            scenarios,
+            agents: self.agents.clone(),
+            observation: Stacked { of, history: self.history },
+            reward: match self.reward.as_deref() {
+                None => Reward::Nothing,
+                Some("aurora") => Reward::Aurora,
+                Some("orca") => Reward::Orca,
+                Some(name) => return Err(unknown("reward", name, "aurora and orca")),
+            },
+            action: match self.action.as_str() {
+                "aurora" => Action::Aurora(limits),
+                "orca" => Action::Orca,
+                "rate" => Action::Rate(limits),
+                "window" => Action::Window,
+                name => return Err(unknown("action", name, "aurora, orca, rate, window")),
+            },
+            start: self.start,
+            pace,
+            delay: span("delay", &self.delay)?,
+            steps: self.steps,
+        })
+    }
+
+    fn autoreset(&self) -> PyResult<Autoreset> {
+        Ok(match self.autoreset.as_str() {
+            "next-step" => Autoreset::NextStep,
+            "same-step" => Autoreset::SameStep,
+            "disabled" => Autoreset::Disabled,
+            name => return Err(unknown("autoreset", name, "next-step, same-step, disabled")),
+        })
+    }
+}
+
+fn field(name: &str) -> PyResult<usize> {
+    FIELDS.iter().position(|field| field.name == name).ok_or_else(|| {
+        let known: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
+        unknown("observation", name, &known.join(", "))
+    })
+}
+
+/// The answers of all environments (`haltere_gym::Outcomes`), as bytes of arrays of float32, float64 and bool.
+type Returned<'py> = (
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
+    Bound<'py, PyByteArray>,
+    Vec<u32>,
+    Vec<(usize, Bound<'py, PyByteArray>)>,
+);
+
+fn singles<'py>(py: Python<'py>, numbers: &[f32]) -> PyResult<Bound<'py, PyByteArray>> {
+    PyByteArray::new_with(py, size_of_val(numbers), |bytes| {
+        bytes.chunks_exact_mut(4).zip(numbers).for_each(|(into, from)| into.copy_from_slice(&from.to_ne_bytes()));
+        Ok(())
+    })
+}
+
+fn doubles<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Bound<'py, PyByteArray>> {
+    PyByteArray::new_with(py, size_of_val(numbers), |bytes| {
+        bytes.chunks_exact_mut(8).zip(numbers).for_each(|(into, from)| into.copy_from_slice(&from.to_ne_bytes()));
+        Ok(())
+    })
+}
+
+fn returned<'py>(py: Python<'py>, outcomes: &Outcomes) -> PyResult<Returned<'py>> {
+    let last = outcomes.last.iter().map(|(at, numbers)| Ok((*at, singles(py, numbers)?)));
+    Ok((
+        singles(py, &outcomes.observations)?,
+        doubles(py, &outcomes.rewards)?,
+        PyByteArray::new(py, &outcomes.terminated),
+        PyByteArray::new(py, &outcomes.truncated),
+        doubles(py, &outcomes.intervals)?,
+        outcomes.scenarios.clone(),
+        last.collect::<PyResult<_>>()?,
+    ))
+}
+
+/// Many environments of one plan. The interpreter is free while they are stepped.
+#[pyclass(module = "haltere._core")]
+struct Environments {
+    batch: Batch,
+    /// The numbers of an observation.
+    #[pyo3(get)]
+    observation_bounds: Vec<(f64, f64)>,
+    #[pyo3(get)]
+    history: usize,
+    #[pyo3(get)]
+    action_bounds: (f64, f64),
+}
+
+#[pymethods]
+impl Environments {
+    /// Raises `ScenarioError` if they cannot be made.
+    #[new]
+    fn new(scenarios: Vec<PyRef<'_, Scenario>>, settings_json: &str) -> PyResult<Environments> {
+        let settings: Settings =
+            serde_json::from_str(settings_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let plan = settings.plan(scenarios.iter().map(|scenario| scenario.shared()).collect())?;
+        plan.check().map_err(refuse)?;
+        let (observation_bounds, action_bounds) = (plan.observation.of.bounds(), plan.action.bounds());
+        let batch = Batch::new(plan, settings.count, settings.seed, settings.autoreset()?, settings.threads);
+        Ok(Environments { batch, observation_bounds, history: settings.history, action_bounds })
+    }
+
+    /// Begins an episode in each environment that `which` names.
+    fn reset<'py>(&mut self, py: Python<'py>, seeds: Vec<Option<u64>>, which: Vec<bool>) -> PyResult<Returned<'py>> {
+        let outcomes = py.detach(|| self.batch.reset(&seeds, &which)).map_err(PyRuntimeError::new_err)?;
+        returned(py, &outcomes)
+    }
+
+    /// Goes on for an interval in each. `actions` are the bytes of an array of float64.
+    fn step<'py>(&mut self, py: Python<'py>, actions: &[u8]) -> PyResult<Returned<'py>> {
+        let number = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).map_or(f64::NAN, f64::from_ne_bytes);
+        let actions: Vec<f64> = actions.chunks(8).map(number).collect();
+        let outcomes = py.detach(|| self.batch.step(&actions)).map_err(PyRuntimeError::new_err)?;
+        returned(py, &outcomes)
+    }
+}
+
+/// The names and meanings of the numbers of an interval, in their order.
+#[pyfunction]
+fn interval_fields() -> Vec<(&'static str, String)> {
+    FIELDS.iter().map(|field| (field.name, field.summary.trim().to_string())).collect()
+}
+
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Environments>()?;
+    module.add_function(wrap_pyfunction!(interval_fields, module)?)
+}
