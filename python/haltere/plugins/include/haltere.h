@@ -522,6 +522,10 @@ typedef struct {
    */
   int64_t now;
   /**
+   * Its size: TCP's data, or a QUIC packet.
+   */
+  int64_t bytes;
+  /**
    * Bytes in flight before it.
    */
   int64_t in_flight;
