@@ -29,7 +29,7 @@ CHARTS := python/haltere/explorer/charts.js
 # The first Python that is new enough; PYTHON=... overrides it.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; break; }; done)
-CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml
+CORE_SOURCES := $(shell find crates -name '*.rs' -o -name '*.toml' -o -name '*.json' 2>/dev/null) Cargo.toml Cargo.lock pyproject.toml python/haltere/plugins/include/haltere.rs
 
 # The worker programs of the stacks that read the clock themselves, one for each; if they have been built, the package uses them.
 # quiche needs libclang.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from haltere.errors import HaltereError, InputError
     from haltere.explanation import explain
     from haltere.notebook import to_pandas
+    from haltere.plugins import compiled, parameter
     from haltere.results import Results, load
     from haltere.runner.study import Study
     from haltere.scenario import Scenario
@@ -39,8 +40,10 @@ __all__ = [
     "Study",
     "Trace",
     "compare",
+    "compiled",
     "explain",
     "load",
+    "parameter",
     "run",
     "to_pandas",
     "trace",
@@ -55,6 +58,7 @@ _get, _names = lazy.names_of(
         "errors": ["HaltereError", "InputError"],
         "explanation": ["explain"],
         "notebook": ["to_pandas"],
+        "plugins": ["compiled", "parameter"],
         "results": ["Results", "load"],
         "runner.study": ["Study"],
         "scenario": ["Scenario"],

@@ -13,14 +13,15 @@ import numpy as np
 import polars as pl
 
 from haltere.claims import OURS, Verdict, all_of, answer, claim, remark
-from haltere.claims.agreement import Sides, by_level, log_ratio, side_by_side, within
+from haltere.claims.agreement import Sides, by_level, log_ratio, side_by_side, within, worst
 from haltere.metrics.tables import Tables
 
 SIDES = Sides("fidelity", "model", "linux")
+MEAN = "delivery_mean_s"
 WORDS = {"lossless": "Without losses", "lossy": "With losses", "nagle": "With losses and Nagle's algorithm"}
 
 
-def both(tables: Tables, experiment: str, column: str = "delivery_mean_s") -> pl.DataFrame:
+def both(tables: Tables, experiment: str, column: str = MEAN) -> pl.DataFrame:
     """A row a treatment: the model's value as `first`, mosquitto's as `second`."""
     return side_by_side(tables, experiment, column, SIDES, flows=True)
 
@@ -77,13 +78,6 @@ def handshakes(tables: Tables) -> Verdict:
     )
 
 
-def worst(frame: pl.DataFrame, factors: list[str], count: int = 3) -> str:
-    """The treatments whose times differ most, in words."""
-    frame = frame.with_columns(log=pl.Series(log_ratio(frame)))
-    rows = frame.sort(pl.col("log").abs(), descending=True).head(count).to_dicts()
-    return "; ".join(f"{', '.join(str(row[name]) for name in factors)}: {row['log']:+.2f}" for row in rows)
-
-
 @answer
 def in_short(tables: Tables) -> list[str]:
     """How far apart, and where."""
@@ -91,11 +85,10 @@ def in_short(tables: Tables) -> list[str]:
     for experiment, words in WORDS.items():
         frame = both(tables, experiment)
         sizes = np.abs(log_ratio(frame))
-        factors = [name for name in tables.factors[experiment] if name != SIDES.column]
         sentences.append(
             f"{words}, mean delivery times of model and mosquitto differ by {100 * np.median(sizes):.2f} % in the "
             f"median case and by {100 * np.quantile(sizes, 0.9):.1f} % at the 90th percentile of {sizes.size} "
             f"treatments; in {100 * np.mean(sizes > 0.02):.0f} % of them by more than 2 %. Worst: "
-            f"{worst(frame, factors)}."
+            f"{worst(tables, experiment, SIDES, 3, column=MEAN)}."
         )
     return sentences

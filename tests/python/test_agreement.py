@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from haltere import Study, claims
 from haltere.claims import Outcome
-from haltere.claims.agreement import Sides, log_ratio, quantile, side_by_side, within
+from haltere.claims.agreement import Sides, log_ratio, quantile, side_by_side, within, worst
 from haltere.claims.loading import load
 from haltere.metrics.tables import Tables
 from haltere.rig.disciplines import DISCIPLINES
@@ -156,6 +156,22 @@ def test_treatments_stay_in_order_so_that_an_interval_is_the_same_each_time() ->
     tables = Tables(runs, flows.reverse(), {"packets": {"fidelity": list(sides), "rate": rates}})
     found = side_by_side(tables, "packets", "completion_s", Sides("fidelity", *sides), flows=True)
     assert found["rate"].to_list() == rates
+
+
+def test_the_worst_treatments_are_named_with_their_factors() -> None:
+    """The report of agreement-mqtt said `2, 5, true, 5.07Mbit/s` and left it to the reader what the numbers are."""
+    times = {("model", "2Mbit/s"): 1.0, ("linux", "2Mbit/s"): 1.0, ("model", "8Mbit/s"): 1.0, ("linux", "8Mbit/s"): 2.0}
+    of_runs = [
+        {"run_id": f"{side} {rate}", "experiment": "packets", "fidelity": side, "rate": rate, "replication": 0}
+        for side, rate in times
+    ]
+    runs = pl.DataFrame([{**row, "status": "ok"} for row in of_runs])
+    flows = pl.DataFrame(
+        [{"run_id": row["run_id"], "delivery_mean_s": time} for row, time in zip(of_runs, times.values(), strict=True)]
+    )
+    tables = Tables(runs, flows, {"packets": {"fidelity": ["model", "linux"], "rate": ["2Mbit/s", "8Mbit/s"]}})
+    said = worst(tables, "packets", Sides("fidelity", "model", "linux"), 2, column="delivery_mean_s")
+    assert said == "rate 8 Mbit/s: −0.69; rate 2 Mbit/s: 0.00"
 
 
 def test_the_study_has_every_discipline_of_the_kernel_and_two_fidelities() -> None:

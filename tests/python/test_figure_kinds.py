@@ -184,7 +184,7 @@ def test_a_side_without_a_cell_has_its_colour_in_the_legend(results: Results) ->
     (panel,) = drawn.figure.panels
     assert [len(series.marks) for series in panel.series] == [3, 0, 0]
     assert [one.label for one in drawn.figure.legend] == ["QUIC sooner", "TCP sooner"]
-    keys = re.findall(r'<svg class="swatch.*?</svg>', drawn._repr_html_())
+    keys = re.findall(r'<svg viewBox="0 0 14 14" class="swatch.*?</svg>', drawn._repr_html_())
     assert len(keys) == 2 and all('fill-opacity="0.6"' in one for one in keys)
 
 

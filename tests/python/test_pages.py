@@ -18,6 +18,7 @@ from conftest import ROOT, Haltere
 from haltere import Scenario, Study, core, shipped
 from haltere.cli.app import app
 from haltere.metrics import METRICS
+from haltere.plugins import store
 from haltere.study.model import study_schema
 from pages import commands, gallery, lists, metrics
 from pages.links import broken
@@ -198,8 +199,20 @@ SIMULATED = [
 
 
 @pytest.mark.parametrize("words", [pytest.param(words, id=" ".join(words[:4])) for words in SIMULATED])
-def test_the_comparisons_and_traces_of_the_pages_run(words: list[str], haltere: Haltere) -> None:
-    """Each is run with a small object, or for a short time, and once."""
+def test_the_comparisons_and_traces_of_the_pages_run(
+    words: list[str], haltere: Haltere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is run with a small object, or for a short time, and once.
+
+    Files of code are those that `haltere new` writes, and files of Linux the one of their page.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    page = (ROOT / "docs" / "how-to" / "linux-congestion-controls.md").read_text()
+    for file in {file for word in words if (file := store.file_of(word))}:
+        if Path(file).name.startswith("tcp_"):
+            (tmp_path / file).write_text(page.split("```c\n")[1].split("```")[0])
+        else:
+            assert haltere("new", "--congestion-control", file).returncode == 0, file
     short = ["--duration", "11s"] if "--share" in words else ["--size", "20kB"]
     once = ["--replications", "1"] if words[0] == "compare" else []
     done = haltere(*words, *short, *once)

@@ -18,6 +18,7 @@ from haltere.claims.findings import Judged
 from haltere.errors import InputError, counted
 from haltere.figures import kinds
 from haltere.figures.overviews import Overview
+from haltere.figures.pages import coded
 from haltere.figures.parts import Rect
 from haltere.figures.samples import listed_axis
 from haltere.figures.spec import Data
@@ -246,3 +247,10 @@ def test_with_one_replication_a_claim_says_how_many_it_needs(tmp_path: Path, stu
     page = Page(text)
     assert "needs 3 replications or more, has 1" in page.text
     assert "{'" not in page.text
+
+
+def test_what_a_rule_has_in_backquotes_is_set_as_code() -> None:
+    assert coded("As for `lossless` <1 %, over `lossy`.") == (
+        "As for <code>lossless</code> &lt;1 %, over <code>lossy</code>."
+    )
+    assert coded("a lone ` stays") == "a lone ` stays"

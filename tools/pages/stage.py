@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haltere import core
 from haltere.study.model import study_schema
-from pages import commands, gallery, lists, metrics
+from pages import commands, gallery, interface, lists, metrics
 from pages.schema import Page
 
 PAGES = (
@@ -31,6 +31,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "contenders": lists.contenders,
     "metrics": metrics.markdown,
     "columns": metrics.of_columns,
+    "plugins": interface.markdown,
 }
 """The texts that replace the line `<!-- generated: NAME -->` of a page."""
 

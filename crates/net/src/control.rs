@@ -42,6 +42,11 @@ pub enum ControlEvent {
         /// Bytes acknowledged with marks since the start.
         marked: u64,
     },
+    /// An acknowledgement, before its losses are looked for.
+    Arrival {
+        /// Its RTT sample.
+        rtt: Option<Span>,
+    },
     /// A packet was found lost.
     Lost {
         /// Its size, bytes.

@@ -51,8 +51,18 @@ impl<A, R> fmt::Debug for Maker<A, R> {
     }
 }
 
-/// Makes the entry of a name that ends in a digest.
-pub type Loader<E> = fn(&str) -> Result<&'static E, String>;
+/// How a program loads code.
+pub struct Loader<E: 'static> {
+    /// The name of a file with the digest of what it holds now.
+    pub named: fn(&str) -> Result<String, String>,
+    /// Makes the entry of a name that ends in a digest.
+    pub load: fn(&str) -> Result<&'static E, String>,
+}
+
+/// Whether a name is that of a file of code.
+pub fn is_file(name: &str) -> bool {
+    ["./", "../", "/"].iter().any(|start| name.starts_with(start))
+}
 
 /// The entries of a kind that a program loaded.
 pub struct Shelf<E: 'static> {
@@ -72,18 +82,18 @@ impl<E: Entry> Shelf<E> {
         self.loader.get_or_init(|| loader);
     }
 
-    /// The entry of a name that ends in a digest. It is loaded when it is first asked for, and stays.
+    /// The entry of a file. One that is named with a digest is loaded when it is first asked for, and stays. Without a digest it is
+    /// what the file holds now.
     ///
     /// # Errors
     ///
     /// Why it cannot be loaded.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
-        self.find_or(name, || match self.loader.get() {
-            Some(load) => load(name),
-            None => {
-                Err(format!("{name:?} names a file of code, and this program loads none: use one that is built in"))
-            }
-        })
+        let loader = self.loader.get().ok_or_else(|| {
+            format!("{name:?} names a file of code, and this program loads none: use one that is built in")
+        })?;
+        let full = if name.contains(DIGEST) { name.to_string() } else { (loader.named)(name)? };
+        self.find_or(&full, || (loader.load)(&full))
     }
 
     /// The entry of a name, which is made if there is none.
@@ -215,7 +225,7 @@ impl<E: Entry> Registry<E> {
     /// The entry called `name`: one of the registry, or code that was loaded or can be.
     pub fn find(&self, name: &str) -> Option<Handle<E>> {
         let own = self.0.iter().copied().find(|entry| entry.name() == name);
-        own.or_else(|| if name.contains(DIGEST) { E::shelf().named(name).ok() } else { None })
+        own.or_else(|| if is_file(name) { E::shelf().named(name).ok() } else { None })
     }
 
     /// The entry called `name`.
@@ -224,7 +234,7 @@ impl<E: Entry> Registry<E> {
     ///
     /// If there is none; the error says which was meant, and lists the names.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
-        if name.contains(DIGEST) {
+        if is_file(name) {
             return E::shelf().named(name);
         }
         self.find(name).ok_or_else(|| format!("unknown {} {name:?}: {}", E::KIND, self.known(name)))
@@ -271,4 +281,56 @@ macro_rules! built_in {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Debug)]
+    struct Kind(Description);
+
+    static LOADED: AtomicUsize = AtomicUsize::new(0);
+    static BUILT_IN: Kind = Kind(Description { name: "plain", summary: "", reference: "" });
+
+    impl Entry for Kind {
+        const KIND: &'static str = "kind";
+        const BUILT_IN: &'static [Handle<Kind>] = &[Handle(&BUILT_IN)];
+        fn shelf() -> &'static Shelf<Kind> {
+            static SHELF: Shelf<Kind> = Shelf::new();
+            &SHELF
+        }
+        fn description(&self) -> &Description {
+            &self.0
+        }
+    }
+
+    fn named(file: &str) -> Result<String, String> {
+        if file == "./none" { Err("there is none".into()) } else { Ok(format!("{file}{DIGEST}00")) }
+    }
+
+    fn load(name: &str) -> Result<&'static Kind, String> {
+        LOADED.fetch_add(1, Ordering::Relaxed);
+        let name: &'static str = name.to_string().leak();
+        Ok(Box::leak(Box::new(Kind(Description { name, summary: "", reference: "" }))))
+    }
+
+    #[test]
+    fn a_file_is_loaded_once_and_every_registry_finds_it() {
+        let registry = Registry::<Kind>::default();
+        assert!(registry.named("./mine#00").unwrap_err().contains("this program loads none"));
+        Kind::shelf().load_by(Loader { named, load });
+        let first = registry.named("./mine#00").unwrap();
+        assert_eq!((first.name(), LOADED.load(Ordering::Relaxed)), ("./mine#00", 1));
+        assert!(
+            std::ptr::eq(first.0, registry.named("./mine").unwrap().0),
+            "its name without a digest is what it holds now"
+        );
+        assert!(std::ptr::eq(first.0, Registry::<Kind>::default().find("./mine#00").unwrap().0));
+        assert_eq!(LOADED.load(Ordering::Relaxed), 1);
+        assert_eq!(registry.named("./none").unwrap_err(), "there is none");
+        assert!(registry.find("./none").is_none() && registry.find("plain#00").is_none());
+        assert_eq!(registry.iter().count(), 1, "what is loaded is not listed");
+    }
 }

@@ -8,8 +8,8 @@ use haltere_net::registry::{Description, Maker};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Time};
 use haltere_transport::cc::{
-    Ack, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, Parameter,
-    PathView, Sent, SlowStart, Startup,
+    Ack, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks,
+    Parameter, PathView, Sent, SlowStart, Startup,
 };
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -28,6 +28,9 @@ struct Controller {
     dice: Box<Stream>,
     /// The paths as the library sees them, kept for their memory.
     paths: Vec<abi::Path>,
+    /// The state of a controller whose functions are compiled and whose memory is ours. The box is never moved out of.
+    #[expect(dead_code, reason = "the functions work on it by its address")]
+    memory: Box<[u64]>,
 }
 
 // SAFETY: the interface says that a controller may be called by any thread, by one at a time, and it is owned by one.
@@ -78,12 +81,41 @@ impl Controller {
         // SAFETY: the pointers are valid during the call, and the table's functions are as the interface says, which `check` has
         // seen to as far as can be seen.
         let state = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create(&form, &mut control) });
-        let mut made = Controller { table, state, control, verdict: verdict.clone(), dice, paths: Vec::new() };
+        let (paths, memory) = (Vec::new(), Box::default());
+        let mut made = Controller { table, state, control, verdict: verdict.clone(), dice, paths, memory };
         if state.is_null() && control.failure.is_null() {
             verdict.fail("create: it returned NULL");
             made.verdict = verdict;
         } else {
             made.look("create");
+        }
+        made
+    }
+
+    /// A controller on a state of ours.
+    fn on_memory(
+        shown: &'static str,
+        (table, sync): (&'static abi::CongestionControl, Told),
+        state: Result<Vec<u8>, String>,
+        config: Config,
+    ) -> Controller {
+        let mut verdict = Verdict::new(shown, config.mss, config.stream.faults().clone());
+        let bytes = state.unwrap_or_else(|reason| {
+            verdict.fail(&format!("__init__: {reason}"));
+            Vec::new()
+        });
+        let word = |chunk: &[u8]| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        };
+        let mut memory: Box<[u64]> = bytes.chunks(8).map(word).collect();
+        let (state, dice) = (memory.as_mut_ptr().cast(), Box::new(config.stream));
+        let mut made = Controller { table, state, control: UNDECIDED, verdict, dice, paths: Vec::new(), memory };
+        if !made.verdict.failed() {
+            // SAFETY: the function takes the state that it was compiled for, whose bytes these are.
+            unsafe { sync(made.state, &mut made.control) };
+            made.look("__init__");
         }
         made
     }
@@ -148,6 +180,11 @@ impl CongestionController for Controller {
         self.tell("on_echo", self.table.on_echo, echo);
     }
 
+    #[inline]
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        self.tell("on_arrival", self.table.on_arrival, arrival);
+    }
+
     fn on_lost(&mut self, lost: &Lost) {
         self.tell("on_lost", self.table.on_lost, lost);
     }
@@ -208,6 +245,75 @@ impl CongestionController for Controller {
     }
 }
 
+/// Writes what a compiled controller decides.
+type Told = unsafe extern "C" fn(controller: *mut c_void, control: *mut abi::Control);
+
+/// The functions of a class that was compiled, by their addresses; 0 stands for none. Their types are those of
+/// [`abi::CongestionControl`]; `sync` writes what a state decides.
+#[derive(Clone, Copy, Default, Debug)]
+#[expect(missing_docs, reason = "their names are those of the interface")]
+pub struct Addresses {
+    pub sync: usize,
+    pub on_ack: usize,
+    pub on_congestion: usize,
+    pub on_established: usize,
+    pub on_sent: usize,
+    pub on_echo: usize,
+    pub on_lost: usize,
+    pub on_undo: usize,
+    pub on_recovered: usize,
+    pub set_mss: usize,
+}
+
+/// The function at an address.
+macro_rules! at {
+    ($address:expr) => {
+        // SAFETY: the caller says that a function of the interface's type for this field stands there; NULL is `None`.
+        unsafe { std::mem::transmute(std::ptr::with_exposed_provenance::<()>($address)) }
+    };
+}
+
+/// The function that makes controllers of a compiled class. `state` gives the bytes of a new one.
+///
+/// # Errors
+///
+/// If a function that is needed has no address.
+#[expect(clippy::missing_transmute_annotations, reason = "the fields of the table say what they are")]
+pub fn compiled(
+    shown: &'static str,
+    addresses: &Addresses,
+    state: impl Fn(&Config) -> Result<Vec<u8>, String> + Send + Sync + 'static,
+) -> Result<&'static (dyn Fn(Config) -> Box<dyn CongestionController> + Send + Sync), String> {
+    let sync: Option<Told> = at!(addresses.sync);
+    let sync = sync.ok_or_else(|| format!("{shown}: it was compiled without a function that says what it decides"))?;
+    let table: &'static abi::CongestionControl = Box::leak(Box::new(abi::CongestionControl {
+        size: size_of::<abi::CongestionControl>(),
+        label: std::ptr::null(),
+        summary: std::ptr::null(),
+        reference: std::ptr::null(),
+        flags: 0,
+        parameter_count: 0,
+        parameters: std::ptr::null(),
+        create: None,
+        destroy: None,
+        on_ack: at!(addresses.on_ack),
+        on_congestion: at!(addresses.on_congestion),
+        on_established: at!(addresses.on_established),
+        on_sent: at!(addresses.on_sent),
+        on_echo: at!(addresses.on_echo),
+        on_lost: at!(addresses.on_lost),
+        on_undo: at!(addresses.on_undo),
+        on_recovered: at!(addresses.on_recovered),
+        set_mss: at!(addresses.set_mss),
+        // Classes of Python are not told of arrivals.
+        on_arrival: None,
+    }));
+    Ok(Box::leak(Box::new(move |config: Config| -> Box<dyn CongestionController> {
+        let state = state(&config);
+        Box::new(Controller::on_memory(shown, (table, sync), state, config))
+    })))
+}
+
 /// A text of a library, which stays as long as the library: for ever.
 fn text(of: *const c_char, what: &str) -> Result<&'static str, String> {
     if of.is_null() {
@@ -222,21 +328,6 @@ fn text(of: *const c_char, what: &str) -> Result<&'static str, String> {
 fn is_name(name: &str) -> bool {
     let inside = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     name.starts_with(|c: char| c.is_ascii_lowercase()) && name.bytes().all(inside) && !name.ends_with('-')
-}
-
-/// A congestion control whose table stands at an address of this process and stays there. `shown` is its name in messages.
-///
-/// # Errors
-///
-/// If the table lacks what it must have; the error says what, and what to do.
-pub fn from_address(
-    shown: &'static str,
-    name: &'static str,
-    address: usize,
-) -> Result<&'static Implementation, String> {
-    // SAFETY: the caller says that a table stands there.
-    let table = unsafe { std::ptr::with_exposed_provenance::<abi::CongestionControl>(address).as_ref() };
-    from_table(shown, name, table.ok_or_else(|| format!("{shown}: its table is at no address"))?)
 }
 
 /// A congestion control of a table, under this name. `shown` is its name in messages.

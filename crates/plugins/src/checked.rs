@@ -1,4 +1,4 @@
-//! What loaded code decides, checked before a transport sees it.
+//! The decisions of loaded code, checked before a transport sees them.
 
 use crate::abi;
 use haltere_net::Rate;

@@ -27,6 +27,11 @@ fn rate(known: Option<Rate>) -> i64 {
     known.map_or(abi::HALTERE_UNKNOWN, |rate| size(rate.as_bps()))
 }
 
+/// The present time, the peer's time and the echo.
+fn stamps(known: Option<cc::Stamps>) -> [i64; 3] {
+    known.map_or([abi::HALTERE_UNKNOWN; 3], |s| [s.now.into(), s.value.into(), s.echo.into()])
+}
+
 /// An event of ours that has a form in the interface.
 pub trait Event {
     /// That form.
@@ -59,7 +64,7 @@ impl Event for cc::Sent {
 impl Event for cc::Ack {
     type Form = abi::Ack;
     fn form(&self) -> abi::Ack {
-        let stamp = |of: fn(&cc::Stamps) -> u32| self.stamps.as_ref().map_or(abi::HALTERE_UNKNOWN, |s| of(s).into());
+        let [stamp_now, stamp_value, stamp_echo] = stamps(self.stamps);
         abi::Ack {
             now: time(self.now),
             delivered: size(self.delivered),
@@ -74,9 +79,9 @@ impl Event for cc::Ack {
             total_delivered: size(self.total_delivered),
             total_lost: size(self.total_lost),
             next_departure: time(self.next_departure),
-            stamp_now: stamp(|s| s.now),
-            stamp_value: stamp(|s| s.value),
-            stamp_echo: stamp(|s| s.echo),
+            stamp_now,
+            stamp_value,
+            stamp_echo,
             rate: abi::RateSample {
                 delivered: size(self.rate.delivered),
                 interval: span(self.rate.interval),
@@ -112,13 +117,34 @@ impl Event for cc::Echo {
     }
 }
 
+impl Event for cc::Arrival {
+    type Form = abi::Arrival;
+    fn form(&self) -> abi::Arrival {
+        let [stamp_now, stamp_value, stamp_echo] = stamps(self.stamps);
+        abi::Arrival {
+            now: time(self.now),
+            rtt: maybe(self.rtt),
+            srtt: maybe(self.srtt),
+            min_rtt: maybe(self.min_rtt),
+            acked_to: size(self.acked_to),
+            sent_to: size(self.sent_to),
+            total_delivered: size(self.total_delivered),
+            prior_delivered: self.prior_delivered.map_or(abi::HALTERE_UNKNOWN, size),
+            in_flight: size(self.in_flight),
+            stamp_now,
+            stamp_value,
+            stamp_echo,
+        }
+    }
+}
+
 impl Event for cc::Lost {
     type Form = abi::Lost;
     fn form(&self) -> abi::Lost {
         abi::Lost {
             now: time(self.now),
-            from: size(self.from),
-            to: size(self.to),
+            start: size(self.from),
+            end: size(self.to),
             bytes: size(self.bytes),
             total_delivered: size(self.total_delivered),
             total_lost: size(self.total_lost),

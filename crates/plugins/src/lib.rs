@@ -2,22 +2,23 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `abi` | the C interface, from which `include/haltere.h` is generated |
+//! | `abi` | the C interface, a file that users are given: `haltere.rs` of the package, from which `haltere.h` is generated |
 //! | `convert` | our events as the interface has them |
 //! | `calls` | a controller behind the interface's functions |
 //! | `library` | a shared library, and what it says of itself |
-//! | `checked` | what a controller decides is checked before a transport sees it |
+//! | `checked` | the decisions of a controller, checked before a transport sees them |
 //!
 //! A library is native code of its user: it can do what the process can. Loading it is therefore never done unasked; who asks is
 //! decided above this crate.
 
+#[path = "../../../python/haltere/plugins/include/haltere.rs"]
 pub mod abi;
 mod calls;
 mod checked;
 mod convert;
 mod library;
 
-pub use calls::from_address;
+pub use calls::{Addresses, compiled};
 pub use checked::{Decisions, UNDECIDED, Verdict};
 pub use convert::{Event, time};
 pub use library::{Entry, load};

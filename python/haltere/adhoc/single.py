@@ -17,6 +17,7 @@ from haltere.errors import HaltereError, InputError, grouped
 from haltere.executor import Task
 from haltere.export import flent
 from haltere.notebook import notebook
+from haltere.plugins import store
 from haltere.results import columns, tables
 from haltere.scenario import Scenario
 
@@ -26,6 +27,7 @@ _EVENTS = {
     "sent": "as a packet is sent",
     "ack": "at an ACK",
     "echo": "at an ACK with ECN",
+    "arrival": "at an ACK, before its losses are looked for",
     "lost": "as a packet is found lost",
     "congestion": "as congestion is detected",
     "undo": "as a reduction proves spurious",
@@ -325,6 +327,7 @@ def trace(
     """
     _checked(scenario)
     shadows = [shadow] if isinstance(shadow, str) else list(shadow)
+    store.ask(*shadows)
     if fidelities.of(scenario.fidelity).simulated:
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
         run = (scenario.concrete(seed, replication), seed, replication, scenario.fidelity)

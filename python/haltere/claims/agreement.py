@@ -125,9 +125,9 @@ def retransmitted(tables: Tables, experiments: Sequence[str], sides: Sides, medi
     return all_of(*parts)
 
 
-def worst(tables: Tables, experiment: str, sides: Sides, count: int = 1) -> str:
-    """Return the treatments whose completion times differ most, in words with the names of their factors."""
-    frame = side_by_side(tables, experiment, "completion_s", sides, flows=True)
+def worst(tables: Tables, experiment: str, sides: Sides, count: int = 1, *, column: str = "completion_s") -> str:
+    """Return the treatments whose times, such as those of completion, differ most, with the names of their factors."""
+    frame = side_by_side(tables, experiment, column, sides, flows=True)
     frame = frame.with_columns(log=pl.Series(log_ratio(frame)))
     rows = frame.sort(pl.col("log").abs(), descending=True).head(count).to_dicts()
     factors = [name for name in tables.factors[experiment] if name != sides.column]

@@ -46,7 +46,16 @@ def _main(
             help="The kernel of fidelity `linux`, by its name or version (see `haltere kernel list`).",
         ),
     ] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option(
+            "--allow-code",
+            help="Run the code that study files name (`tcp/./mine.py`). It has all your rights: read it first.",
+        ),
+    ] = False,
 ) -> None:
+    if allow_code:
+        os.environ["HALTERE_ALLOW_CODE"] = "1"
     if kernel:
         os.environ["HALTERE_KERNEL"] = kernel
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from haltere.documents import shown
 from haltere.errors import HaltereError, InputError, Interrupted, Place, as_written
 from haltere.executor import ThreadExecutor
 from haltere.files import write_whole
+from haltere.plugins.store import SOURCES
 from haltere.results import Results, made_elsewhere, read_manifest
 from haltere.runner.interrupt import stop_on_interrupt
 from haltere.study import Study
@@ -149,7 +151,46 @@ STARTER = ("study.toml", "figures.toml", "claims.py")
 """The files of a new study."""
 
 
-def new(folder: Path) -> None:
+def new(folder: Path | None, congestion_control: Path | None) -> None:
+    """Write a commented start of a study, or of a congestion control.
+
+    Raises:
+        InputError: if not one of the two is given, or it cannot be written.
+    """
+    if (folder is None) == (congestion_control is None):
+        right = "haltere new my-study, or haltere new --congestion-control mine.py"
+        raise InputError("give a study's name or a congestion control's file", right=right)
+    if folder is not None:
+        _new_study(folder)
+    if congestion_control is not None:
+        _new_control(congestion_control)
+
+
+def _new_control(file: Path) -> None:
+    """Write a congestion control that runs as it is, and the interface beside it where its language needs that."""
+    suffixes = (".py", *SOURCES)
+    name = file.stem
+    if file.suffix not in suffixes or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        right = " or ".join(f"mine{suffix}" for suffix in suffixes)
+        raise InputError(
+            "is no name for a congestion control", field="congestion-control", given=shown(file), right=right
+        )
+    beside = {".c": "haltere.h", ".rs": "haltere.rs"}.get(file.suffix)
+    starter = files("haltere").joinpath("starter", f"control{file.suffix}").read_text(encoding="utf-8")
+    text = starter.replace("NAME", name).replace("TITLE", name.replace("_", " ").title().replace(" ", ""))
+    if file.exists():
+        raise InputError("is there already", field="congestion-control", given=shown(file), right="another name")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, text)
+    if beside:
+        write_whole(file.parent / beside, files("haltere").joinpath("plugins", "include", beside).read_bytes())
+    with_beside = f", with {beside} beside it" if beside else ""
+    named = shown(file) if shown(file).startswith(("/", "./", "../")) else f"./{shown(file)}"
+    show.say(f"{shown(file)} is a congestion control that runs as it is{with_beside}")
+    show.say(f"next: haltere compare tcp/cubic tcp/{named} --rate 40Mbit/s --rtt 50ms --loss 0.1%")
+
+
+def _new_study(folder: Path) -> None:
     """Write a small commented study that runs as it is.
 
     Raises:

@@ -16,6 +16,7 @@ from haltere.explanation.attribution import Effect, attributed, effects, interac
 from haltere.explanation.game import Orders, along, coalitions, draw
 from haltere.explanation.mixtures import Space
 from haltere.explanation.runs import Alone, How, Progress, Runs, measure_named
+from haltere.plugins import store
 
 EXACT = 1024
 """The most mixtures of which all are run: those of ten parts that can be switched freely."""
@@ -70,12 +71,13 @@ def explained(
     stop: threading.Event | None = None,
     on_progress: Progress | None = None,
 ) -> Explanation:
-    """Explain the difference between two contenders under some conditions.
+    """Explain the difference between two contenders under some conditions. Files of code that they name are asked for.
 
     Raises:
         InputError: if something given cannot be run, or if the contenders do not differ.
         HaltereError: if runs failed so that no order of the parts is left.
     """
+    store.ask(a, b)
     if what.share:
         raise ArgumentError("cannot be explained", field="share", right="contenders that run one after the other")
     refuse_below(1, replications=what.replications, orders=orders)

@@ -31,6 +31,8 @@ from haltere.figures.parts import (
 )
 from haltere.metrics.text import OPACITY
 
+_BROAD = 490.0
+"""A figure that is wider, in pixels, has the whole width of a printed page: in half of it letters were about 4 pt."""
 _CHARACTER = 6.2
 """About how wide a character of a tick's label is, in pixels."""
 _LABEL = 13.0
@@ -91,8 +93,9 @@ def _panel(figure: Figure, panel: Panel) -> str:
     # Wider than half as much again, text and cells of a small figure would be giants beside the page's own.
     # Narrower than this, its letters would be under 9 px: it is scrolled in its place instead.
     size = "" if figure.bare else f'style="max-width:{1.5 * frame.width:g}px;min-width:{0.83 * frame.width:.0f}px" '
+    kind = " map" if figure.bare else " broad" if figure.cell and frame.width > _BROAD else ""
     parts = [
-        f'<svg class="plot{" map" if figure.bare else ""}" {size}viewBox="0 0 {frame.width:g} {frame.height:g}" '
+        f'<svg class="plot{kind}" {size}viewBox="0 0 {frame.width:g} {frame.height:g}" '
         f'role="group" aria-label="{escape(name)}" tabindex="0">'
     ]
     if not figure.bare:
@@ -330,7 +333,7 @@ def swatch(series: Series) -> str:
     if first is not None and hatched(series, first):
         shape += f'<rect width="14" height="14" rx="2" fill="url(#{hatch_name(look_of(series.look).hatch)})"/>'
     style = f'class="swatch two" width="14" height="14" aria-hidden="true" style="{colours(series.look)}"'
-    return f"<svg {style}>{shape}</svg>"
+    return f'<svg viewBox="0 0 14 14" {style}>{shape}</svg>'
 
 
 _PATTERNS = {

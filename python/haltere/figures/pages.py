@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from haltere.errors import counted, grouped
 from haltere.figures import on_screen
@@ -22,6 +24,14 @@ def asset(name: str) -> str:
     return (files("haltere") / "templates" / name).read_text(encoding="utf-8")
 
 
+def coded(text: str) -> Markup:
+    """Return a text as HTML in which what stands in backquotes is set as code."""
+    parts = re.split(r"`([^`]+)`", text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts)
+    )
+
+
 @cache
 def _templates() -> Environment:
     made = Environment(
@@ -30,6 +40,7 @@ def _templates() -> Environment:
     made.filters["swatch"] = on_screen.swatch
     made.filters["count_of"] = counted
     made.filters["grouped"] = grouped
+    made.filters["coded"] = coded
     nothing: dict[str, object] = {"study": {}, "answer": (), "broken_answer": "", "judged": (), "command": ""}
     made.globals |= nothing | {"when": {}, "why": {}}
     return made

@@ -33,6 +33,8 @@ from haltere.when.results import read as read_when
 EMBED_LIMIT = 100_000
 """Figures up to this many bytes are also embedded in the page for download."""
 FAILURES_SHOWN = 40
+ROWS_SHOWN = 200
+"""Treatments that a table shows at first; the page's script shows more as it is scrolled, and paper has all."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ def render(
         sections=_sections(shown),
         missing=missing,
         treatment_tables=treatments.tables(tables, words, manifest),
+        rows_shown=ROWS_SHOWN,
         metrics=metrics,
         failures=_failures(results.runs, factors, words),
         failures_shown=FAILURES_SHOWN,

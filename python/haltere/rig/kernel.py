@@ -181,7 +181,7 @@ def _tree(source: str | None, suite: str | None, folder: Path) -> Iterator[Path]
     if source is not None and Path(source).is_dir():
         yield _checked(Path(source).resolve())
         return
-    packed = Path(source) if source is not None and Path(source).is_file() else _packaged(source, suite, folder)
+    packed = Path(source) if source is not None and Path(source).is_file() else packaged(source, suite, folder)
     unpacked = folder / "source"
     unpacked.mkdir()
     answer = subprocess.run(
@@ -203,8 +203,12 @@ def _checked(tree: Path) -> Path:
     return tree
 
 
-def _packaged(version: str | None, suite: str | None, folder: Path) -> Path:
-    """Find Debian's package in /usr/src, or fetch it, which needs no root."""
+def packaged(version: str | None, suite: str | None, folder: Path) -> Path:
+    """Find Debian's packed kernel source in /usr/src, or fetch it into a folder, which needs no root.
+
+    Raises:
+        InputError: if it cannot be fetched; it says why, and what to do.
+    """
     for file in [] if suite else packaged_sources():
         if version is None or file.name == f"linux-source-{version}.tar.xz":
             return file

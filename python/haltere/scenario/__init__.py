@@ -14,6 +14,7 @@ from haltere.documents import Document, follow, steps
 from haltere.errors import InputError, Place, as_written, hint
 from haltere.fidelity import Fidelity, check
 from haltere.notebook import notebook
+from haltere.plugins import store
 from haltere.scenario import files, measured
 
 
@@ -34,6 +35,12 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_one_kind(base: Mapping[str, Any], over: Mapping[str, Any]) -> bool:
     return "kind" not in over or over["kind"] == base.get("kind", over["kind"])
+
+
+def _contenders(scenario: Mapping[str, Any]) -> list[str]:
+    flows = scenario.get("flows")
+    tables = [flow for flow in flows if isinstance(flow, Mapping)] if isinstance(flows, list) else []
+    return [contender for flow in tables if isinstance(contender := flow.get("contender"), str)]
 
 
 class Scenario:
@@ -63,6 +70,9 @@ class Scenario:
         self.data: dict[str, Any] = copy.deepcopy(dict(data))
         self.fidelity: Fidelity = fidelity
         self.folder = folder or Path()
+        if source is None:
+            # Whoever writes a contender into a program asks for its code; one in a file is asked for otherwise.
+            store.ask(*_contenders(self.data))
         try:
             self.data = files.inline(self.data, self.folder)
             self.measured = measured.find(self.data, self.folder)
@@ -73,6 +83,7 @@ class Scenario:
         except core.ScenarioProblem as problem:
             place = source.place(problem.path) if source else Place("scenario")
             given = follow(self.data, steps(problem.path)) if problem.path else None
+            given = store.shown(given) if isinstance(given, str) else given
             raise InputError(
                 problem.message,
                 place=place,
@@ -175,6 +186,6 @@ class Scenario:
         return notebook(repr(self)) + f"<pre>{escape(json.dumps(self.data, indent=1, default=str)[:4000])}</pre>"
 
     def __repr__(self) -> str:
-        contenders = ", ".join(str(flow.get("contender")) for flow in self.data.get("flows", []))
+        contenders = store.shown(", ".join(str(flow.get("contender")) for flow in self.data.get("flows", [])))
         shape = self.data["topology"].get("kind") or self.data["topology"].get("paths", "?")
         return f"<Scenario {shape}: {contenders}>"

@@ -2,7 +2,7 @@
 
 `rate = { trace = "LTE.down" }` of a link names a recorded rate of mahimahi's form, `capture = "office.pcap"` of a load
 packets that are replayed, `trace = "sensor.csv"` of a flow's `mqtt` the times and sizes of messages, and `page` of a
-flow a HAR file (`har`).
+flow a HAR file (`har`). A contender that names a file of code is given the digest of what it holds (`plugins.store`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from haltere import core
 from haltere.core import ScenarioProblem
+from haltere.plugins import store
 from haltere.scenario import har
 
 TRACE = "a packet-delivery trace of mahimahi: a whole number of milliseconds on each line"
@@ -40,6 +41,7 @@ def inline(scenario: Any, folder: Path) -> Any:
     changed: dict[str, Any] = {}
     if isinstance(flows := scenario.get("flows"), list):
         changed["flows"] = [_flow(flow, f"flows[{i}]", folder) for i, flow in enumerate(flows)]
+        changed["flows"] = [_code(flow, f"flows[{i}].contender", folder) for i, flow in enumerate(changed["flows"])]
     if isinstance(topology := scenario.get("topology"), Mapping):
         changed["topology"] = _topology(topology, folder)
     if isinstance(loads := scenario.get("loads"), list):
@@ -57,6 +59,18 @@ def _read(table: Any, at: str, path: str, folder: Path, reader: Callable[[Path],
         return {**table, at: reader(folder / name)}
     except ValueError as error:
         raise ScenarioProblem(f"{name} {error}", path) from None
+
+
+def _code(flow: Any, path: str, folder: Path) -> Any:
+    """Return a flow whose contender has the digest of its file, if it names one."""
+    contender = flow.get("contender") if isinstance(flow, Mapping) else None
+    if not isinstance(contender, str):
+        return flow
+    try:
+        found = store.with_digest(contender, folder)
+    except ValueError as error:
+        raise ScenarioProblem(str(error), path) from None
+    return flow if found == contender else {**flow, "contender": found}
 
 
 def _flow(flow: Any, path: str, folder: Path) -> Any:

@@ -14,6 +14,7 @@ from haltere.documents import Document, follow, join, steps
 from haltere.errors import ArgumentError, InputError, among, as_written, grouped, hint, in_words, nearest
 from haltere.fidelity import Fidelity
 from haltere.fidelity import check as check_at
+from haltere.plugins import store
 from haltere.scenario import files, measured
 from haltere.study import design
 from haltere.study.model import Experiment, Header, Level, QueueLength, Range, StudyFile, When, Why, name_problem
@@ -379,6 +380,7 @@ def _map_back(
     treatment = ", ".join(f"{choice.factor} = {choice.level.label}" for choice in choices)
     notes = (f"in the treatment {treatment}",) if treatment else ()
     given = follow(scenario, steps(problem.path))
+    given = store.shown(given) if isinstance(given, str) else given
     found = design.placeholders(template) if isinstance(template, str) else []
     sources = [factor for _, factor, _ in found if factor in experiment.factors]
     if len(sources) == 1:

@@ -55,6 +55,32 @@ for (const holder of document.querySelectorAll("[data-table]")) {
   const output = form.querySelector("output");
   form.hidden = false;
 
+  // A browser takes a minute to lay out tens of thousands of cells that stick. So only rows near those in sight have
+  // cells that stick, and a long table begins with as many rows as the page shows; the others follow as it is scrolled.
+  const box = holder.querySelector(".tall");
+  const step = body.querySelectorAll("tr:not(.later)").length;
+  let most = step;
+  let last = null;
+  const trim = () => {
+    let count = 0;
+    for (const row of body.rows) {
+      if (row.hidden) continue;
+      count += 1;
+      row.classList.toggle("later", count > most);
+      if (count <= most) last = row;
+    }
+  };
+  const near = new IntersectionObserver(
+    (changes) => {
+      for (const one of changes) one.target.classList.toggle("near", one.isIntersecting);
+      if (!changes.some((one) => one.isIntersecting && one.target === last)) return;
+      most += step;
+      trim();
+    },
+    { root: box, rootMargin: "100% 0px" },
+  );
+  for (const row of rows) near.observe(row);
+
   const filter = () => {
     const wanted = menus.filter((menu) => menu.value);
     let kept = 0;
@@ -62,6 +88,8 @@ for (const holder of document.querySelectorAll("[data-table]")) {
       row.hidden = !wanted.every((menu) => row.cells[menu.dataset.column].textContent === menu.value);
       if (!row.hidden) kept += 1;
     }
+    trim();
+    box.scrollTop = 0;
     output.textContent = kept === rows.length ? `${grouped(rows.length)} ${holder.dataset.row}s` : `${grouped(kept)} of ${grouped(rows.length)} ${holder.dataset.row}s`;
   };
   form.addEventListener("input", filter);
@@ -71,22 +99,22 @@ for (const holder of document.querySelectorAll("[data-table]")) {
 
   // On a phone a row is a card, whose values carry their headings. Elsewhere the columns that name a row stay in sight.
   const heads = [...table.tHead.rows[0].cells];
-  for (const row of rows) heads.forEach((head, column) => (row.cells[column].dataset.label = head.textContent));
-  const named = Number(holder.dataset.named);
+  const named = heads.slice(0, Number(holder.dataset.named));
+  const labels = heads.map((head, column) => `#${table.id} td:nth-child(${column + 1})::before{content:${JSON.stringify(head.textContent)}}`);
   const rules = holder.appendChild(document.createElement("style"));
   const stick = () => {
     let left = 0;
     const texts = [];
-    for (const [column, head] of heads.slice(0, named).entries()) {
+    for (const [column, head] of named.entries()) {
       const width = head.getBoundingClientRect().width;
-      if (left + width > holder.querySelector(".tall").clientWidth / 2) break;
-      texts.push(`#${table.id} tr>:nth-child(${column + 1}){position:sticky;left:${left}px}`);
+      if (left + width > box.clientWidth / 2) break;
+      texts.push(`#${table.id} :is(thead tr,tr.near)>:nth-child(${column + 1}){position:sticky;left:${left}px}`);
       left += width;
     }
-    rules.textContent = `@media screen and (min-width:44.01rem){${texts.join("")}}`;
+    rules.textContent = `@media screen and (max-width:44rem){${labels.join("")}}@media screen and (min-width:44.01rem){${texts.join("")}}`;
   };
-  stick();
-  addEventListener("resize", stick);
+  const sizes = new ResizeObserver(stick);
+  for (const one of [box, ...named]) sizes.observe(one);
 
   heads.forEach((head, column) => {
     const button = document.createElement("button");
@@ -97,7 +125,7 @@ for (const holder of document.querySelectorAll("[data-table]")) {
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const key = (row) => row.cells[column].dataset.k;
+      const key = (row) => row.cells[column].dataset.k ?? row.cells[column].textContent;
       const compare = (a, b) => {
         const [x, y] = [key(a), key(b)];
         if (x === "" || y === "") return (x === "") - (y === "");
@@ -105,6 +133,8 @@ for (const holder of document.querySelectorAll("[data-table]")) {
         return down ? -order : order;
       };
       body.append(...[...rows].sort(compare));
+      trim();
+      box.scrollTop = 0;
     });
   });
 }

@@ -1,16 +1,17 @@
-//! `include/haltere.h` is what `cbindgen` makes of `src/abi.rs`.
+//! The `haltere.h` of the package is what `cbindgen` makes of `haltere.rs`.
 
 use cbindgen::{Builder, Config, Language, Style};
 use std::path::Path;
 
 /// The names of the interface's types, ours and those in C.
-const NAMES: [(&str, &str); 13] = [
+const NAMES: [(&str, &str); 14] = [
     ("Config", "haltere_config"),
     ("Established", "haltere_established"),
     ("Sent", "haltere_sent"),
     ("RateSample", "haltere_rate_sample"),
     ("Ack", "haltere_ack"),
     ("Echo", "haltere_echo"),
+    ("Arrival", "haltere_arrival"),
     ("Lost", "haltere_lost"),
     ("Congestion", "haltere_congestion"),
     ("Path", "haltere_path"),
@@ -26,7 +27,7 @@ const ABOVE: &str = "\
  * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
  * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
  *
- * Generated from crates/plugins/src/abi.rs. Licence: Apache-2.0 or MIT, as you like. */";
+ * Generated from haltere.rs. Licence: Apache-2.0 or MIT, as you like. */";
 
 const BELOW: &str = "\
 #ifdef __cplusplus
@@ -60,18 +61,21 @@ fn the_header_is_that_of_the_interface() {
     };
     config.export.rename = NAMES.into_iter().map(|(ours, theirs)| (ours.into(), theirs.into())).collect();
     config.export.include = vec!["Plugin".into()];
-    let made = Builder::new().with_config(config).with_src(root.join("src/abi.rs")).generate().unwrap();
+    let made = Builder::new()
+        .with_config(config)
+        .with_src(root.join("../../python/haltere/plugins/include/haltere.rs"))
+        .generate()
+        .unwrap();
     let mut text = Vec::new();
     made.write(&mut text);
     let text = String::from_utf8(text).unwrap();
-    let file = root.join("include/haltere.h");
+    let file = root.join("../../python/haltere/plugins/include/haltere.h");
     if std::env::var_os("HALTERE_WRITE_HEADER").is_some() {
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, &text).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         kept == text,
-        "include/haltere.h is not that of src/abi.rs: run HALTERE_WRITE_HEADER=1 cargo test -p haltere-plugins"
+        "haltere.h is not that of haltere.rs: run HALTERE_WRITE_HEADER=1 cargo test -p haltere-plugins"
     );
 }

@@ -112,10 +112,7 @@ impl Controller {
 
     #[cold]
     fn fail(&mut self, py: Python<'_>, call: &str, error: &PyErr) {
-        let reason =
-            py.import("haltere.plugins").and_then(|plugins| plugins.call_method1("reason", (error.value(py),)));
-        let reason = reason.map_or_else(|_| error.to_string(), |reason| reason.to_string());
-        self.verdict.fail(&format!("{call}: {reason}"));
+        self.verdict.fail(&format!("{call}: {}", super::reason(py, error)));
     }
 
     /// Takes what the object says after a call.

@@ -48,7 +48,7 @@ event! {
 event! {
     /// A packet was found lost.
     Lost {
-        now: i64, from: i64, to: i64, bytes: i64, total_delivered: i64, total_lost: i64, sent_delivered: i64, sent_lost: i64,
+        now: i64, start: i64, end: i64, bytes: i64, total_delivered: i64, total_lost: i64, sent_delivered: i64, sent_lost: i64,
         sent_in_flight: i64, sent_app_limited: bool,
     }
 }
@@ -96,7 +96,7 @@ fields_of_ack! {
     phase: u32, window_limited: bool, may_grow: bool, delayed: bool,
 }
 
-/// What a controller is created with: the facts about its path.
+/// The facts about a path with which its controller is created.
 #[pyclass(frozen, module = "haltere._core")]
 pub(super) struct Config {
     #[pyo3(get)]

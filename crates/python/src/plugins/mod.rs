@@ -5,12 +5,13 @@
 mod controller;
 mod events;
 
-use haltere_net::registry::{Description, Entry, Maker};
-use haltere_transport::cc::{CongestionController, Implementation, Marks, Parameter, SlowStart, Startup};
+use haltere_net::registry::{Description, Entry, Loader, Maker};
+use haltere_transport::cc::{Config, CongestionController, Implementation, Marks, Parameter, SlowStart, Startup};
 use pyo3::prelude::*;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// What a file of Python says of its class (`haltere.plugins.classes.Described`).
+/// The description that a file of Python gives of its class (`haltere.plugins.classes.Described`).
 #[derive(FromPyObject)]
 struct Described {
     make: Py<PyAny>,
@@ -23,6 +24,16 @@ struct Described {
     heeds_slow_start: bool,
     prompt_rtts: bool,
     parameters: Vec<Declared>,
+    /// Its functions, if it is compiled.
+    compiled: Option<Functions>,
+}
+
+/// The functions of a class that was compiled (`haltere.plugins.by_numba.Functions`).
+#[derive(FromPyObject)]
+struct Functions {
+    addresses: HashMap<String, usize>,
+    /// Gives the bytes of a new state.
+    state: Py<PyAny>,
 }
 
 /// A parameter of such a class.
@@ -35,6 +46,14 @@ struct Declared {
     summary: String,
 }
 
+/// The name of a file with the digest of what it holds now.
+fn named(file: &str) -> Result<String, String> {
+    Python::attach(|py| {
+        let found = py.import("haltere.plugins").and_then(|module| module.call_method1("named", (file,))?.extract());
+        found.map_err(|wrong| message(py, &wrong))
+    })
+}
+
 /// The congestion control of a name such as `./mine.py#3fa94c1b2d5e6f70`.
 fn load(name: &str) -> Result<&'static Implementation, String> {
     let name: &'static str = name.to_string().leak();
@@ -44,11 +63,8 @@ fn load(name: &str) -> Result<&'static Implementation, String> {
         if let Ok(library) = found.extract::<PathBuf>() {
             return haltere_plugins::load(shown(name), name, &library);
         }
-        if let Ok(address) = found.extract::<usize>() {
-            return haltere_plugins::from_address(shown(name), name, address);
-        }
-        let described: Described = found.extract().map_err(|wrong| message(py, &PyErr::from(wrong)))?;
-        Ok(implementation(name, described))
+        let described: Described = found.extract().map_err(|wrong| message(py, &wrong))?;
+        implementation(name, described)
     })
 }
 
@@ -57,12 +73,12 @@ fn shown(name: &'static str) -> &'static str {
     name.split_once(haltere_net::registry::DIGEST).map_or(name, |(file, _)| file)
 }
 
-/// What an error of Python says.
+/// The message of an error of Python.
 fn message(py: Python<'_>, error: &PyErr) -> String {
     error.value(py).to_string()
 }
 
-fn implementation(name: &'static str, class: Described) -> &'static Implementation {
+fn implementation(name: &'static str, class: Described) -> Result<&'static Implementation, String> {
     let text = |text: String| -> &'static str { text.leak() };
     let parameters: Vec<Parameter> = class
         .parameters
@@ -77,11 +93,16 @@ fn implementation(name: &'static str, class: Described) -> &'static Implementati
         .collect();
     let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
     let parameters: &'static [Parameter] = parameters.leak();
-    let make = class.make;
-    let build = Box::leak(Box::new(move |config| -> Box<dyn CongestionController> {
-        Box::new(controller::Controller::new(shown(name), &make, parameters, config))
-    }));
-    Box::leak(Box::new(Implementation {
+    let build: &'static (dyn Fn(Config) -> Box<dyn CongestionController> + Send + Sync) = match class.compiled {
+        Some(functions) => compiled(shown(name), parameters, functions)?,
+        None => {
+            let make = class.make;
+            Box::leak(Box::new(move |config| -> Box<dyn CongestionController> {
+                Box::new(controller::Controller::new(shown(name), &make, parameters, config))
+            }))
+        }
+    };
+    Ok(Box::leak(Box::new(Implementation {
         description: Description { name, summary: text(class.summary), reference: text(class.reference) },
         label: text(class.label),
         shade: None,
@@ -99,10 +120,50 @@ fn implementation(name: &'static str, class: Described) -> &'static Implementati
         parameters,
         values: defaults.leak(),
         build: Maker::Loaded(build),
-    }))
+    })))
+}
+
+/// Makes the function by which controllers of a compiled class are made.
+fn compiled(
+    shown: &'static str,
+    parameters: &'static [Parameter],
+    functions: Functions,
+) -> Result<&'static (dyn Fn(Config) -> Box<dyn CongestionController> + Send + Sync), String> {
+    let address = |name: &str| functions.addresses.get(name).copied().unwrap_or(0);
+    let addresses = haltere_plugins::Addresses {
+        sync: address("sync"),
+        on_ack: address("on_ack"),
+        on_congestion: address("on_congestion"),
+        on_established: address("on_established"),
+        on_sent: address("on_sent"),
+        on_echo: address("on_echo"),
+        on_lost: address("on_lost"),
+        on_undo: address("on_undo"),
+        on_recovered: address("on_recovered"),
+        set_mss: address("set_mss"),
+    };
+    let state = functions.state;
+    haltere_plugins::compiled(shown, &addresses, move |config| {
+        Python::attach(|py| {
+            let values: Vec<(&str, f64)> =
+                parameters.iter().map(|parameter| parameter.name).zip(config.values.iter().copied()).collect();
+            let made = state.bind(py).call1((events::Config::new(config), values));
+            made.and_then(|made| made.extract::<Vec<u8>>()).map_err(|wrong| reason(py, &wrong))
+        })
+    })
+}
+
+/// An exception in one line, with the line of the user's file.
+fn reason(py: Python<'_>, error: &PyErr) -> String {
+    let value = error.value(py);
+    // Until Python 3.12 an exception that was caught holds its traceback apart.
+    let traced = error.traceback(py).map_or(Ok(()), |traceback| value.setattr("__traceback__", traceback));
+    let said =
+        traced.and_then(|()| py.import("haltere.plugins")).and_then(|plugins| plugins.call_method1("reason", (value,)));
+    said.map_or_else(|_| error.to_string(), |said| said.to_string())
 }
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Implementation::shelf().load_by(load);
+    Implementation::shelf().load_by(Loader { named, load });
     events::add(module)
 }

@@ -3,6 +3,7 @@
 use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
 use crate::scenario::{Flow, ScenarioError};
+use haltere_net::registry::is_file;
 
 /// The most shadows of a flow.
 const MOST: usize = 8;
@@ -51,7 +52,7 @@ pub(super) fn of_flows(
 fn follows(text: &str, flow: &Flow, fidelity: Fidelity) -> Result<Option<Contender>, String> {
     let first = &flow.contender;
     let name = first.transport.describe().0;
-    let shadow = if text.contains('/') { text.to_string() } else { format!("{name}/{text}") };
+    let shadow = if text.contains('/') && !is_file(text) { text.to_string() } else { format!("{name}/{text}") };
     let shadow = Contender::parse(&shadow)?;
     if shadow.transport != first.transport {
         return Ok(None);

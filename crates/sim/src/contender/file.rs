@@ -3,15 +3,10 @@
 //! Before a scenario is read, what it is read with puts the digest of the file's text behind its name (`./mine.py#3fa94c1b2d5e6f70`),
 //! so that a scenario says what runs, and not only where it stood. The digest is not shown to people.
 
-use haltere_net::registry::DIGEST;
+use haltere_net::registry::{DIGEST, is_file};
 
 /// How the names of files of code end.
-pub const SUFFIXES: [&str; 3] = [".py", ".so", ".c"];
-
-/// Whether the text behind a transport's slash begins with the name of a file, and not with that of a congestion control.
-fn is_file(text: &str) -> bool {
-    ["./", "../", "/"].iter().any(|start| text.starts_with(start))
-}
+pub const SUFFIXES: [&str; 4] = [".py", ".so", ".c", ".rs"];
 
 /// The length of the name of a file at the start of a text, with its digest if it has one; `None` if the text names no file.
 ///
@@ -29,10 +24,8 @@ pub(super) fn length(text: &str) -> Result<Option<usize>, String> {
         .filter(|end| ends(&text[*end..]))
         .min();
     let Some(end) = end else {
-        return Err(format!(
-            "names the file {text:?}, which ends in none of {}: give a file of code",
-            SUFFIXES.join(", ")
-        ));
+        let suffixes = SUFFIXES.join(", ");
+        return Err(format!("names the file {:?}, which ends in none of {suffixes}: give a file of code", shown(text)));
     };
     let Some(digest) = text[end..].strip_prefix(DIGEST) else { return Ok(Some(end)) };
     let digits = digest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digest.len());
@@ -75,7 +68,7 @@ mod tests {
         assert_eq!(name("../a-b/my+own.v2.py+gain=2-sack"), Ok(Some("../a-b/my+own.v2.py")));
         assert_eq!(name("/x/tcp_mine.c-sack"), Ok(Some("/x/tcp_mine.c")));
         assert_eq!(name("./lib.so#12ab+gain=1"), Ok(Some("./lib.so#12ab")));
-        assert!(name("./mine.txt").unwrap_err().contains("none of .py, .so, .c"));
+        assert!(name("./mine.txt").unwrap_err().contains("none of .py, .so, .c, .rs"));
         assert!(name("./mine.python").is_err());
     }
 

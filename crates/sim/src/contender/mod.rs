@@ -22,7 +22,7 @@ pub use effective::{Effective, Setting as EffectiveSetting};
 pub use file::{SUFFIXES, shown};
 pub use switch::{About, SETTINGS, Setting, Switch};
 
-use haltere_net::registry::Registry;
+use haltere_net::registry::{Registry, is_file};
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
 use haltere_transport::cc::{self, Algorithm, RenoFriendly, SlowStart};
@@ -148,11 +148,8 @@ impl Contender {
     /// Our algorithm with the contender's name. The error lists the algorithms.
     pub(crate) fn algorithm(&self) -> Result<Algorithm, String> {
         self.model.ok_or_else(|| {
-            if matches!(file::length(&self.congestion), Ok(Some(_))) {
-                return format!(
-                    "the code of {} has not been loaded: run it by haltere, which loads it",
-                    self.congestion
-                );
+            if is_file(&self.congestion) {
+                return Registries::default().congestion.named(&self.congestion).err().unwrap_or_default();
             }
             let known = Registries::default().congestion.known(&self.congestion);
             format!("the model has no congestion control {:?}: {known}", self.congestion)

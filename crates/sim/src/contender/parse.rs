@@ -6,7 +6,7 @@ use super::switch::{SETTINGS, Switch};
 use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
 use haltere_net::nearest::meant;
-use haltere_net::registry::DIGEST;
+use haltere_net::registry::{DIGEST, is_file};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
@@ -89,7 +89,12 @@ fn words<'a>(mut rest: &'a str, model: Option<Algorithm>, registries: &Registrie
     words
 }
 
-pub(super) fn contender(text: &str, registries: &Registries) -> Result<Contender, String> {
+pub(super) fn contender(given: &str, registries: &Registries) -> Result<Contender, String> {
+    read(given, registries)
+        .map_err(|message| message.replacen(&format!("{given:?}"), &format!("{:?}", file::shown(given)), 1))
+}
+
+fn read(text: &str, registries: &Registries) -> Result<Contender, String> {
     let Some((transport, rest)) = text.split_once('/') else {
         return Err(format!("{text:?} is not a contender: write transport/congestion, as in \"tcp/cubic\""));
     };
@@ -263,7 +268,7 @@ impl Contender {
     fn may_have(&self, name: &str) -> bool {
         match self.model {
             Some(model) => model.0.parameters.iter().any(|parameter| parameter.name == name),
-            None => matches!(file::length(&self.congestion), Ok(Some(_))),
+            None => is_file(&self.congestion),
         }
     }
 

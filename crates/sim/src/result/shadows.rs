@@ -62,7 +62,7 @@ pub struct DecisionResult {
 /// An event that a congestion control receives.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EventResult {
-    /// `start`, `established`, `sent`, `ack`, `echo`, `lost`, `congestion`, `undo`, `recovered` or `segment_size`.
+    /// `start`, `established`, `sent`, `ack`, `echo`, `arrival`, `lost`, `congestion`, `undo`, `recovered` or `segment_size`.
     pub kind: &'static str,
     /// Bytes that an ACK delivered, that were lost or marked, or of a segment.
     pub bytes: Option<u64>,
@@ -116,6 +116,7 @@ impl From<ControlEvent> for EventResult {
                 EventResult { bytes: Some(delivered), rtt_s: rtt.map(|rtt| rtt.as_secs_f64()), ..kind("ack") }
             }
             ControlEvent::Echo { marked } => EventResult { bytes: Some(marked), ..kind("echo") },
+            ControlEvent::Arrival { rtt } => EventResult { rtt_s: rtt.map(|rtt| rtt.as_secs_f64()), ..kind("arrival") },
             ControlEvent::Lost { bytes } => EventResult { bytes: Some(bytes), ..kind("lost") },
             ControlEvent::Congestion { cause } => EventResult { cause: Some(cause), ..kind("congestion") },
             ControlEvent::Undo => kind("undo"),

@@ -73,8 +73,12 @@ impl Run {
         } else if let Some(flow) = flows.iter().find(|f| f.status == "failed") {
             error = Some(format!("flow {}: {}", flow.flow, flow.error.as_deref().unwrap_or("failed")));
         }
-        if outcome.is_err() || self.faults.raised().is_some() {
+        if outcome.is_err() {
             flows.iter_mut().for_each(|f| f.status = "failed");
+        }
+        if let Some(fault) = self.faults.raised() {
+            // Flows are cut short by it, whatever they lack.
+            flows.iter_mut().for_each(|f| (f.status, f.error) = ("failed", Some(fault.to_string())));
         }
         let edges = self.world.topology().edges().iter().zip(self.world.entries());
         let links = edges.zip(occupancy).map(|((edge, (link, port)), occupancy)| {

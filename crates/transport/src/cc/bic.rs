@@ -143,7 +143,7 @@ impl Bic {
 
     /// Estimates how many segments an ACK acknowledges.
     fn observe(&mut self, ack: &Ack) {
-        let acked = self.linux.acked.take(ack, self.w.mss);
+        let acked = self.linux.acked.take(ack.acked_to, self.w.mss);
         let before = std::mem::replace(&mut self.linux.phase, ack.phase);
         if before == Phase::Open {
             let ratio = self.linux.ack_ratio;

@@ -158,7 +158,7 @@ impl Cdg {
 
     /// Processes the ACK's RTT, unless the receiver may have delayed the ACK (`tcp_cdg_acked`).
     fn observe(&mut self, ack: &Ack) {
-        let segments = self.acked.take(ack, self.w.mss);
+        let segments = self.acked.take(ack.acked_to, self.w.mss);
         let Some(rtt) = ack.rtt.map(|rtt| rtt.as_micros() as i64).filter(|rtt| *rtt > 0) else { return };
         if self.w.as_linux() && matches!(ack.phase, Phase::Open | Phase::Reducing) {
             if segments == 1 && self.delayed > 0 {

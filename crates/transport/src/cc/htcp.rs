@@ -8,7 +8,7 @@
 
 use super::observed::{Cumulative, Ticks};
 use super::windows::{Windows, by_windows};
-use super::{Ack, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Phase, SlowStart, Trigger};
+use super::{Ack, Arrival, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Phase, SlowStart, Trigger};
 use haltere_net::{Span, Time};
 
 pub(super) const ENTRY: Implementation = Implementation {
@@ -68,6 +68,11 @@ pub struct Htcp {
     /// alpha in 128ths (Linux).
     alpha: u64,
     acked: Cumulative,
+    /// Segments that the ACK now processed acknowledges, if its arrival was told.
+    arrived: Option<u64>,
+    /// Segments that the next ACK counts for growth: those of the last ACK that arrived while nothing was out of order, also of
+    /// one without news, and 1 once they are counted (Linux: `pkts_acked`).
+    counts: u64,
 }
 
 /// The achieved rate, segments a second in Linux, else bytes a second.
@@ -111,7 +116,18 @@ impl Htcp {
             rate: Achieved::default(),
             alpha: ONE,
             acked: Cumulative::default(),
+            arrived: None,
+            counts: 1,
         }
+    }
+
+    /// Notes what an ACK acknowledges, before the phase follows from it; returns it in segments.
+    fn note(&mut self, acked_to: u64) -> u64 {
+        let acked = self.acked.take(acked_to, self.w.mss);
+        if self.phase == Phase::Open {
+            self.counts = acked;
+        }
+        acked
     }
 
     /// A time span by the algorithm's clock: in whole ticks, rounded up.
@@ -164,7 +180,8 @@ impl Htcp {
         self.w.additive(rest, (self.w.window as f64 / alpha) as u64);
     }
 
-    fn grow_linux(&mut self, now: Time, counts: u64) {
+    fn grow_linux(&mut self, now: Time) {
+        let counts = std::mem::replace(&mut self.counts, 1) * self.w.mss;
         if self.w.credit / self.w.mss * self.alpha / ONE >= self.w.segments() {
             self.w.window += self.w.mss;
             self.w.credit = 0;
@@ -225,12 +242,21 @@ impl CongestionController for Htcp {
         self.memory.last_congestion = event.now;
     }
 
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        if self.w.as_linux() {
+            self.arrived = Some(self.note(arrival.acked_to));
+        }
+    }
+
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
-        let cumulative = self.acked.take(ack, self.w.mss) * self.w.mss;
-        let acked = if self.w.as_linux() { cumulative } else { ack.delivered };
+        let cumulative = match self.arrived.take() {
+            Some(acked) => acked,
+            None => self.note(ack.acked_to),
+        };
+        let acked = if self.w.as_linux() { cumulative * self.w.mss } else { ack.delivered };
         self.observe_rtt(ack);
         self.observe_rate(ack.now, acked);
-        let before = std::mem::replace(&mut self.phase, ack.phase);
+        self.phase = ack.phase;
         if ack.phase == Phase::Open && self.undo.take().is_some() {
             // The time counts from the end of recovery.
             self.memory.last_congestion = ack.now;
@@ -243,8 +269,7 @@ impl CongestionController for Htcp {
         } else if self.w.in_slow_start() {
             self.w.grow(ack, delivered);
         } else if ack.window_limited && ack.may_grow {
-            // During disorder or loss, every ACK counts for one segment.
-            self.grow_linux(ack.now, if before == Phase::Open { acked } else { self.w.mss });
+            self.grow_linux(ack.now);
         }
     }
 
@@ -276,5 +301,46 @@ impl CongestionController for Htcp {
         if let Some(before) = self.undo.take() {
             self.memory = before;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::bench::{MSS, ack, config};
+
+    /// An ACK up to this position, in segments, after which loss recovery is in this phase.
+    fn tell(cc: &mut Htcp, segments: u64, phase: Phase) -> u64 {
+        let told = ack(|ack| (ack.acked_to, ack.phase, ack.may_grow) = (segments * MSS, phase, phase == Phase::Open));
+        cc.on_arrival(&Arrival {
+            now: told.now,
+            rtt: told.rtt,
+            srtt: told.srtt,
+            min_rtt: told.min_rtt,
+            acked_to: told.acked_to,
+            sent_to: told.sent_to,
+            total_delivered: told.total_delivered,
+            prior_delivered: None,
+            in_flight: told.in_flight,
+            stamps: None,
+        });
+        cc.on_ack(&told, &[]);
+        cc.w.credit / MSS
+    }
+
+    /// As in the kernel's module: the number is taken while nothing is out of order, and the first duplicate still is.
+    #[test]
+    fn the_ack_that_ends_recovery_counts_what_the_first_duplicate_acknowledged() {
+        let mut cc = Htcp::new(config());
+        (cc.w.window, cc.w.ssthresh) = (100 * MSS, 50 * MSS);
+        assert_eq!(tell(&mut cc, 2, Phase::Open), 2);
+        assert_eq!(tell(&mut cc, 5, Phase::Open), 5);
+        assert_eq!(tell(&mut cc, 5, Phase::Disorder), 5);
+        assert_eq!(tell(&mut cc, 5, Phase::Recovery), 5);
+        assert_eq!(tell(&mut cc, 40, Phase::Open), 5, "nothing");
+        assert_eq!(tell(&mut cc, 42, Phase::Open), 7);
+        let mut late = Htcp::new(config());
+        (late.w.window, late.w.ssthresh, late.phase) = (100 * MSS, 50 * MSS, Phase::Disorder);
+        assert_eq!(tell(&mut late, 9, Phase::Open), 1, "a segment");
     }
 }

@@ -39,9 +39,13 @@ const PATIENCE: u32 = 5;
 /// Below this window Illinois is Reno, segments (W_thresh): the paper's and the kernel's.
 const THRESHOLD: u64 = 10;
 const THRESHOLD_LINUX: u64 = 15;
-/// The kernel's fixed points of alpha and beta.
-const ALPHA_ONE: f64 = 128.0;
-const BETA_ONE: f64 = 64.0;
+/// The kernel's fixed points of alpha and beta, and their bounds in these.
+const ALPHA_ONE: u64 = 128;
+const ALPHA_LEAST: u64 = 3 * ALPHA_ONE / 10;
+const ALPHA_MOST: u64 = 10 * ALPHA_ONE;
+const BETA_ONE: u64 = 64;
+const BETA_LEAST: u64 = BETA_ONE / 8;
+const BETA_MOST: u64 = BETA_ONE / 2;
 /// RTTs are limited to this (Linux: the limit of its arithmetic).
 const RTT_MOST: Span = Span::from_micros(3_355_443);
 
@@ -73,6 +77,38 @@ impl Delays {
         } else {
             BETA_MIN + (BETA_MAX - BETA_MIN) * (self.mean - low) / (high - low)
         }
+    }
+}
+
+/// The delays in whole microseconds, with the curves of the kernel's module, whose thresholds and quotients are whole numbers too.
+#[derive(Clone, Copy, Debug)]
+struct WholeDelays {
+    largest: u64,
+    mean: u64,
+}
+
+impl WholeDelays {
+    fn is_low(self) -> bool {
+        self.mean <= self.largest / 100
+    }
+
+    fn increase(self) -> f64 {
+        let low = self.largest / 100;
+        let (range, above) = (self.largest - low, self.mean.saturating_sub(low));
+        let least = range + above * (ALPHA_MOST - ALPHA_LEAST) / ALPHA_LEAST;
+        (range * ALPHA_MOST / least.max(1)) as f64 / ALPHA_ONE as f64
+    }
+
+    fn decrease(self) -> f64 {
+        let (low, high) = (self.largest / 10, 8 * self.largest / 10);
+        let beta = if self.mean <= low {
+            BETA_LEAST
+        } else if self.mean >= high {
+            BETA_MOST
+        } else {
+            (BETA_LEAST * high - BETA_MOST * low + (BETA_MOST - BETA_LEAST) * self.mean) / (high - low)
+        };
+        beta as f64 / BETA_ONE as f64
     }
 }
 
@@ -112,8 +148,9 @@ impl Illinois {
     }
 
     fn observe(&mut self, ack: &Ack) {
-        let most = if self.w.as_linux() { RTT_MOST } else { Span::MAX };
-        if let Some(rtt) = ack.rtt.map(|rtt| rtt.min(most)) {
+        let as_linux = self.w.as_linux();
+        let counted = |rtt: Span| if as_linux { Span::from_micros(rtt.min(RTT_MOST).as_micros()) } else { rtt };
+        if let Some(rtt) = ack.rtt.map(counted) {
             self.base_rtt = Some(self.base_rtt.map_or(rtt, |base| base.min(rtt)));
             self.largest_rtt = self.largest_rtt.max(rtt);
             self.sum += rtt;
@@ -135,27 +172,37 @@ impl Illinois {
         })
     }
 
+    fn whole_delays(&self) -> Option<WholeDelays> {
+        let base = self.base_rtt?.as_micros();
+        let mean = self.sum.as_micros().checked_div(self.samples)?;
+        Some(WholeDelays {
+            largest: self.largest_rtt.as_micros().saturating_sub(base),
+            mean: mean.saturating_sub(base),
+        })
+    }
+
     /// Once a round: alpha and beta from its delays.
     fn adapt(&mut self) {
         let threshold = if self.w.as_linux() { THRESHOLD_LINUX } else { THRESHOLD };
         if self.w.window < threshold * self.w.mss {
             (self.alpha, self.beta) = (1.0, BETA_MAX);
-        } else if let Some(delays) = self.delays() {
-            self.alpha = self.increase(delays);
-            self.beta = delays.decrease();
-            if self.w.as_linux() {
-                self.alpha = libm::floor(self.alpha * ALPHA_ONE) / ALPHA_ONE;
-                self.beta = libm::floor(self.beta * BETA_ONE) / BETA_ONE;
+        } else if self.w.as_linux() {
+            if let Some(delays) = self.whole_delays() {
+                self.alpha = self.increase((!delays.is_low()).then(|| delays.increase()));
+                self.beta = delays.decrease();
             }
+        } else if let Some(delays) = self.delays() {
+            self.alpha = self.increase((!delays.is_low()).then(|| delays.increase(ALPHA_MIN)));
+            self.beta = delays.decrease();
         }
         self.begin_round();
     }
 
-    fn increase(&mut self, delays: Delays) -> f64 {
-        if !delays.is_low() {
+    /// alpha after a round for which the curve gives this value; `None` if its delay was low.
+    fn increase(&mut self, by_curve: Option<f64>) -> f64 {
+        if let Some(alpha) = by_curve {
             self.was_above = true;
-            let least = if self.w.as_linux() { libm::floor(ALPHA_MIN * ALPHA_ONE) / ALPHA_ONE } else { ALPHA_MIN };
-            return delays.increase(least);
+            return alpha;
         }
         if self.was_above {
             // One round of low delay may be an accident.
@@ -185,7 +232,7 @@ impl CongestionController for Illinois {
     by_windows!(on_sent, on_undo, window, ssthresh, set_mss, set_window);
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
-        let acked = self.acked.take(ack, self.w.mss) * self.w.mss;
+        let acked = self.acked.take(ack.acked_to, self.w.mss) * self.w.mss;
         self.observe(ack);
         let delivered = self.w.consider_exit(ack, ack.min_rtt);
         if ack.may_grow && self.rounds.ended(ack) {
@@ -220,6 +267,23 @@ mod tests {
 
     fn at(part: f64) -> Delays {
         Delays { largest: 100e6, mean: part * 100e6 }
+    }
+
+    /// Delays of 1000 us at most: the low thresholds are at 10, 100 and 800 us, and quotients are cut to whole 128ths and 64ths.
+    #[test]
+    fn the_kernel_s_curves_are_in_whole_numbers() {
+        let of = |mean| WholeDelays { largest: 1009, mean };
+        assert!(of(10).is_low() && !of(11).is_low());
+        let curves = [11, 100, 101, 500, 806, 807, 1009].map(|mean| {
+            let delays = of(mean);
+            (delays.increase() * 128.0, delays.decrease() * 64.0)
+        });
+        // 999 * 1280 / (999 + (mean - 10) * 1242 / 38), and (8 * 807 - 32 * 100 + 24 * mean) / 707.
+        let expected =
+            [(1240.0, 8.0), (324.0, 8.0), (321.0, 8.0), (75.0, 21.0), (47.0, 31.0), (47.0, 32.0), (38.0, 32.0)];
+        assert_eq!(curves, expected);
+        let none = WholeDelays { largest: 0, mean: 0 };
+        assert!(none.is_low() && none.increase() == 0.0 && none.decrease() == 0.125);
     }
 
     /// Equations 1 to 5: alpha falls from 10 at d_1 to 0.3 at d_m, along a hyperbola; beta rises from 1/8 to 1/2.

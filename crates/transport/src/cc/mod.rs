@@ -111,6 +111,32 @@ pub struct Established {
     pub rtt: Option<Span>,
 }
 
+/// An ACK arrived, and what it delivered and its RTT are known. Losses have not been looked for yet: [`Congestion`] that it
+/// shows, the end of recovery and [`Ack`] follow. Linux tells its algorithms at this place (`pkts_acked`).
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it arrived.
+    pub now: Time,
+    /// The newest RTT sample that it gave, without the peer's delay.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT.
+    pub srtt: Option<Span>,
+    /// Minimum RTT as loss recovery tracks it.
+    pub min_rtt: Option<Span>,
+    /// A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
+    pub acked_to: u64,
+    /// The position that will be sent next.
+    pub sent_to: u64,
+    /// Bytes delivered since the start.
+    pub total_delivered: u64,
+    /// Bytes that had been delivered when the newest packet was sent that the ACK delivered; `None` if it delivered none.
+    pub prior_delivered: Option<u64>,
+    /// Bytes in flight, among them those that will be found lost.
+    pub in_flight: u64,
+    /// Timestamps, where the transport has them.
+    pub stamps: Option<Stamps>,
+}
+
 /// An ACK that delivered data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
@@ -281,6 +307,8 @@ pub trait CongestionController: Send {
     /// An ACK arrived on a connection that uses ECN. The call precedes [`on_congestion`](Self::on_congestion) for the
     /// ACK's marks.
     fn on_echo(&mut self, _echo: &Echo) {}
+    /// An ACK arrived, and its losses have not been looked for yet. The call follows [`on_echo`](Self::on_echo) for the ACK.
+    fn on_arrival(&mut self, _arrival: &Arrival) {}
     /// A packet was found lost.
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Congestion was detected.
@@ -373,7 +401,7 @@ pub struct Implementation {
     pub send_windows: u64,
     /// The mechanisms that it heeds and other algorithms do not.
     pub heeds: &'static [&'static str],
-    /// What it can be tuned by.
+    /// The numbers by which it can be tuned.
     pub parameters: &'static [Parameter],
     /// The values of these parameters, in their order.
     pub values: &'static [f64],
@@ -410,7 +438,7 @@ impl Implementation {
         self.build.make(Config { values: self.values, ..config })
     }
 
-    /// The same algorithm with other values of its parameters. Its name has those that are not the default.
+    /// The algorithm with other values of its parameters. Its name has those that are not the default.
     ///
     /// # Errors
     ///

@@ -113,10 +113,10 @@ pub(super) struct Cumulative {
 }
 
 impl Cumulative {
-    /// Segments of `mss` bytes that the ACK's cumulative part acknowledges newly. Only for transports whose positions
+    /// Segments of `mss` bytes that an ACK up to this position acknowledges newly. Only for transports whose positions
     /// count bytes.
-    pub(super) fn take(&mut self, ack: &Ack, mss: u64) -> u64 {
-        let news = ack.acked_to.saturating_sub(self.acked_to);
+    pub(super) fn take(&mut self, acked_to: u64, mss: u64) -> u64 {
+        let news = acked_to.saturating_sub(self.acked_to);
         self.acked_to += news;
         news.div_ceil(mss)
     }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn cumulative_acknowledgements_count_in_segments_rounded_up_and_once() {
         let mut counted = Cumulative::default();
-        let taken = [2 * MSS, 2 * MSS + 1, MSS, 4 * MSS].map(|to| counted.take(&ack(|ack| ack.acked_to = to), MSS));
+        let taken = [2 * MSS, 2 * MSS + 1, MSS, 4 * MSS].map(|to| counted.take(to, MSS));
         assert_eq!(taken, [2, 1, 0, 2]);
     }
 }

@@ -6,8 +6,8 @@
 //! would decide *in this place*, not how a transfer under its command would have gone on.
 
 use super::{
-    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Phase, Sent,
-    Trigger,
+    Ack, Algorithm, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Phase,
+    Sent, Trigger,
 };
 use haltere_net::control::{ControlEvent, Decision, Parting, ShadowNews, ShadowReport};
 use haltere_net::incident::CongestionState;
@@ -180,6 +180,11 @@ impl CongestionController for Shadowed {
         self.tell(ControlEvent::Echo { marked: echo.total_marked }, |cc| cc.on_echo(echo));
     }
 
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        self.now = arrival.now;
+        self.tell(ControlEvent::Arrival { rtt: arrival.rtt }, |cc| cc.on_arrival(arrival));
+    }
+
     fn on_lost(&mut self, lost: &Lost) {
         self.now = lost.now;
         self.tell(ControlEvent::Lost { bytes: lost.bytes }, |cc| cc.on_lost(lost));
@@ -338,6 +343,9 @@ mod tests {
         fn on_echo(&mut self, _: &Echo) {
             self.note("echo");
         }
+        fn on_arrival(&mut self, _: &Arrival) {
+            self.note("arrival");
+        }
         fn on_lost(&mut self, _: &Lost) {
             self.note("lost");
         }
@@ -392,6 +400,18 @@ mod tests {
         cc.on_sent(&sent);
         cc.on_ack(&ack(|_| {}), &[]);
         cc.on_echo(&Echo { now, acked_to: 0, sent_to: 0, total_delivered: 0, total_marked: 0 });
+        cc.on_arrival(&Arrival {
+            now,
+            rtt: None,
+            srtt: None,
+            min_rtt: None,
+            acked_to: 0,
+            sent_to: 0,
+            total_delivered: 0,
+            prior_delivered: None,
+            in_flight: 0,
+            stamps: None,
+        });
         let sent = RateSampler::default().on_sent(now, 0);
         cc.on_lost(&Lost { now, from: 0, to: 1, bytes: 1, sent, total_delivered: 0, total_lost: 1 });
         for &trigger in triggers {
@@ -411,7 +431,18 @@ mod tests {
         });
         let mut cc = Shadowed::new(first, vec![follower]);
         tell_all(&mut cc, &[Trigger::Loss]);
-        let told = ["established", "sent", "ack", "echo", "lost", "congestion", "undo", "recovered", "segment size"];
+        let told = [
+            "established",
+            "sent",
+            "ack",
+            "echo",
+            "arrival",
+            "lost",
+            "congestion",
+            "undo",
+            "recovered",
+            "segment size",
+        ];
         assert_eq!(notes.map(|notes| notes.lock().unwrap().clone()), [told.to_vec(), told.to_vec()]);
         assert_eq!((cc.window(), cc.ssthresh(), cc.pacing_rate()), (7000, 9000, Some(Rate::from_bps(3_000_000))));
         assert_eq!((cc.send_quantum(), cc.owns_recovery(), cc.asks()), (1234, true, Ask::MarkAppLimited));

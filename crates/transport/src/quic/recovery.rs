@@ -101,6 +101,7 @@ impl Path {
                 total_marked: self.marking.bytes,
             });
         }
+        self.tell_arrival(&newly, now);
         if marked > 0 {
             self.heed_marks(&newly, now);
         }
@@ -116,6 +117,23 @@ impl Path {
             self.pto_count = 0;
         }
         Ok(())
+    }
+
+    /// Tells what an ACK delivered, before losses are looked for.
+    fn tell_arrival(&mut self, newly: &Newly, now: Time) {
+        let Some((number, _)) = newly.largest.filter(|_| newly.bytes > 0) else { return };
+        self.cc.on_arrival(&cc::Arrival {
+            now,
+            rtt: newly.rtt,
+            srtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            acked_to: number + 1,
+            sent_to: self.next_data,
+            total_delivered: self.sampler.delivered(),
+            prior_delivered: self.sampler.pending_prior_delivered(),
+            in_flight: self.in_flight,
+            stamps: None,
+        });
     }
 
     fn take_acked(&mut self, space: &mut Space, (first, lower): News<'_>, fates: &mut Fates, now: Time) -> Newly {

@@ -5,12 +5,13 @@ use crate::common;
 
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
+use haltere_net::loss::LossModel;
 use haltere_net::packet::{Ecn, Packet};
 use haltere_net::queue::{Backlog, DropReason, Fates, Length, Place, QueueConfig, QueueDiscipline, Ticket};
 use haltere_net::registry::{Description, Maker, Registry};
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Rate, Span, Time};
-use haltere_transport::cc::{self, Ack, Algorithm, Congestion, CongestionController, Marks};
+use haltere_transport::cc::{self, Ack, Algorithm, Arrival, Congestion, CongestionController, Marks};
 use haltere_transport::path::PathView;
 use haltere_transport::scheduler::{self, Demand, PathScheduler, Pick, Scheduler};
 use haltere_transport::{Endpoint, Role, mptcp, quic, tcp};
@@ -111,6 +112,49 @@ static STACK: haltere_net::queue::Implementation = haltere_net::queue::Implement
     defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
+/// A window of twenty segments that notes whether each ACK, and each loss that an ACK shows, follows the ACK's arrival.
+#[derive(Default)]
+struct Ordered {
+    mss: u64,
+    arrived: Option<Arrival>,
+}
+
+static IN_ORDER: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+impl CongestionController for Ordered {
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        self.arrived = Some(*arrival);
+    }
+    fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
+        let arrival = self.arrived.take().expect("an arrival comes first");
+        assert_eq!((arrival.now, arrival.rtt, arrival.acked_to), (ack.now, ack.rtt, ack.acked_to));
+        assert_eq!((arrival.total_delivered, arrival.sent_to), (ack.total_delivered, ack.sent_to));
+        assert_eq!(arrival.prior_delivered.is_some(), ack.delivered > 0);
+        assert!(arrival.in_flight >= ack.in_flight, "losses are not looked for yet");
+        IN_ORDER[0].fetch_add(1, Ordering::Relaxed);
+        IN_ORDER[2].fetch_add(u64::from(arrival.in_flight > ack.in_flight), Ordering::Relaxed);
+    }
+    fn on_congestion(&mut self, event: &Congestion) {
+        let shown = event.trigger == cc::Trigger::Loss && self.arrived.is_some_and(|arrival| arrival.now == event.now);
+        IN_ORDER[1].fetch_add(u64::from(shown), Ordering::Relaxed);
+    }
+    fn on_undo(&mut self) {}
+    fn window(&self) -> u64 {
+        SEGMENTS * self.mss
+    }
+    fn ssthresh(&self) -> u64 {
+        u64::MAX
+    }
+    fn set_mss(&mut self, mss: u64, _: u64) {
+        self.mss = mss;
+    }
+}
+
+static ORDERED: cc::Implementation = cc::Implementation::new(
+    Description { name: "ordered", summary: "notes the order of events", reference: "this test" },
+    |config| Box::new(Ordered { mss: config.mss, arrived: None }),
+);
+
 fn link(ms: u64) -> LinkConfig {
     LinkConfig { rate: Some(Rate::from_bps(10_000_000)), delay: Span::from_millis(ms), ..LinkConfig::default() }
 }
@@ -148,6 +192,25 @@ fn a_congestion_control_from_outside_carries_a_transfer_over_both_transports() {
     pair.assert_complete();
     let took = pair.client_log.streams[0].3.unwrap().as_secs_f64();
     assert!((3.3..4.2).contains(&took), "{took}");
+}
+
+#[test]
+fn an_ack_is_told_before_the_losses_that_it_shows() {
+    let ordered = Registry::default().with(&ORDERED).unwrap().named("ordered").unwrap();
+    let down = LinkConfig { loss: LossModel::Uniform { p: 0.02 }, ..link(10) };
+    let told = || [0, 1, 2].map(|n| IN_ORDER[n].swap(0, Ordering::Relaxed));
+    let config = |role| tcp::Config::new(role, ordered, stream());
+    let [client, server] = [Role::Client, Role::Server].map(|role| tcp::Connection::new(config(role)));
+    let mut pair = Pair::new(client, server, &link(10), &down, 4, exchange());
+    assert!(pair.run(Span::from_secs(60)));
+    let [acks, shown, lost] = told();
+    assert!(acks > 300 && shown > 5 && lost >= shown, "{acks} {shown} {lost}");
+    let config = |role| quic::Config::new(role, ordered, stream());
+    let [client, server] = [Role::Client, Role::Server].map(|role| quic::Connection::new(config(role)));
+    let mut pair = Pair::new(client, server, &link(10), &down, 4, exchange());
+    assert!(pair.run(Span::from_secs(60)));
+    let [acks, shown, _] = told();
+    assert!(acks > 300 && shown >= 3, "{acks} {shown}");
 }
 
 #[test]

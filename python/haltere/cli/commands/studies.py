@@ -113,14 +113,22 @@ def pages(
 
 
 @app.command(rich_help_panel=STUDIES)
-def new(name: Annotated[Path, typer.Argument(help="The study's folder, which is also its name.")]) -> None:
-    """Write a small commented study that runs in seconds: study.toml, figures.toml and claims.py.
+def new(
+    name: Annotated[Path | None, typer.Argument(help="The study's folder, which is also its name.")] = None,
+    congestion_control: Annotated[
+        Path | None,
+        typer.Option(
+            help="In the place of a study: a congestion control, as a file that ends in `.py`, `.c` or `.rs`."
+        ),
+    ] = None,
+) -> None:
+    """Write a commented start of a study that runs in seconds, or of a congestion control of your own.
 
-    `haltere new my-study`
+    `haltere new my-study`, `haltere new --congestion-control mine.py`
     """
-    from haltere.cli.studies import new
+    from haltere.cli import studies
 
-    new(name)
+    studies.new(name, congestion_control)
 
 
 @app.command("list", rich_help_panel=STUDIES)

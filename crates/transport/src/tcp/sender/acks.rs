@@ -85,6 +85,7 @@ impl Sender {
         self.rack.update_window(prior_delivered, self.sampler.delivered());
         self.take_count(s, u64::from(d.delivered));
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
+        self.tell_arrival(s, rtt, prior_delivered, now);
         let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
             let answer = if plain && d.sacked == 0 { Answer::Duplicate } else { Answer::Other };
@@ -145,6 +146,22 @@ impl Sender {
             sent_to: self.nxt,
             total_delivered: self.sampler.delivered(),
             total_marked: self.marked,
+        });
+    }
+
+    /// Tells what is known of an acknowledgement before losses are looked for.
+    fn tell_arrival(&mut self, s: &Segment, rtt: Option<Span>, prior_delivered: Option<u64>, now: Time) {
+        self.cc.on_arrival(&cc::Arrival {
+            now,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min(),
+            acked_to: self.una,
+            sent_to: self.nxt,
+            total_delivered: self.sampler.delivered(),
+            prior_delivered,
+            in_flight: self.in_flight(),
+            stamps: stamps(s, now),
         });
     }
 
@@ -234,7 +251,6 @@ impl Sender {
     ) {
         let delivered = u64::from(d.delivered) * self.mss;
         let lost = self.sampler.lost().saturating_sub(prior.lost);
-        let stamps = Stamps { now: timestamp(cx.now), value: s.timestamp, echo: s.echo };
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
@@ -260,7 +276,7 @@ impl Sender {
             total_lost: self.sampler.lost(),
             next_departure: self.pacer.next(),
             delayed,
-            stamps: (s.timestamp != 0).then_some(stamps),
+            stamps: stamps(s, cx.now),
         };
         self.tell_controller(&ack);
         match self.cc.asks() {
@@ -275,4 +291,9 @@ impl Sender {
         }
         self.tell_losses(cx);
     }
+}
+
+/// The timestamps of an acknowledgement, if it has them.
+fn stamps(s: &Segment, now: Time) -> Option<Stamps> {
+    (s.timestamp != 0).then(|| Stamps { now: timestamp(now), value: s.timestamp, echo: s.echo })
 }

@@ -1,4 +1,4 @@
-//! The C interface of libraries. `include/haltere.h` is generated from this file.
+//! The interface of haltere for congestion controls in shared libraries, version 1; `haltere.h` is generated from this file.
 //!
 //! Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second. All are signed, so that languages
 //! without unsigned numbers can use them: [`HALTERE_UNKNOWN`] (-1) stands for what is not known.
@@ -63,7 +63,7 @@ pub const HALTERE_HEEDS_SLOW_START: u32 = 8;
 /// `haltere_congestion_control.flags`: it needs RTTs without the peer's delay of acknowledgements.
 pub const HALTERE_PROMPT_RTTS: u32 = 16;
 
-/// What a controller is created with: the facts about its path.
+/// The facts about a path with which its controller is created.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -206,6 +206,37 @@ pub struct Echo {
     pub total_marked: i64,
 }
 
+/// An ACK arrived, and what it delivered and its RTT are known. Losses have not been looked for yet: the congestion that it shows, the
+/// end of recovery and `on_ack` follow. The call follows `on_echo` for the ACK.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it arrived.
+    pub now: i64,
+    /// The newest RTT sample that it gave, without the peer's delay, or `HALTERE_UNKNOWN`.
+    pub rtt: i64,
+    /// Smoothed RTT, or `HALTERE_UNKNOWN`.
+    pub srtt: i64,
+    /// Minimum RTT as loss recovery tracks it, or `HALTERE_UNKNOWN`.
+    pub min_rtt: i64,
+    /// A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
+    pub acked_to: i64,
+    /// The position that will be sent next.
+    pub sent_to: i64,
+    /// Bytes delivered since the start.
+    pub total_delivered: i64,
+    /// Bytes that had been delivered when the newest packet was sent that the ACK delivered, or `HALTERE_UNKNOWN`.
+    pub prior_delivered: i64,
+    /// Bytes in flight, among them those that will be found lost.
+    pub in_flight: i64,
+    /// The present time by the sender's clock of timestamps (RFC 7323), ms that wrap; `HALTERE_UNKNOWN` without timestamps.
+    pub stamp_now: i64,
+    /// When the ACK was sent, by the peer's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+    pub stamp_value: i64,
+    /// When the segment was sent that the ACK answers, by the sender's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+    pub stamp_echo: i64,
+}
+
 /// A packet was found lost. All losses of one event are told in the order in which the packets were sent, before the congestion
 /// and before the ACK that showed them.
 #[repr(C)]
@@ -214,9 +245,9 @@ pub struct Lost {
     /// When it was found.
     pub now: i64,
     /// The start of its range in the sender's sequence …
-    pub from: i64,
+    pub start: i64,
     /// … and the end.
-    pub to: i64,
+    pub end: i64,
     /// Its size.
     pub bytes: i64,
     /// Bytes delivered since the start.
@@ -295,7 +326,7 @@ pub struct Path {
     pub between_losses: i64,
 }
 
-/// What a controller decides. The host owns it, and it keeps its values from call to call.
+/// The decisions of a controller. The host owns them, and they stay from call to call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
@@ -386,9 +417,12 @@ pub struct CongestionControl {
     pub on_recovered: Option<unsafe extern "C" fn(controller: *mut c_void, now: i64, control: *mut Control)>,
     /// The segment size changed. May be NULL.
     pub set_mss: Option<unsafe extern "C" fn(controller: *mut c_void, mss: i64, wire: i64, control: *mut Control)>,
+    /// An ACK arrived, and its losses have not been looked for yet. May be NULL.
+    pub on_arrival:
+        Option<unsafe extern "C" fn(controller: *mut c_void, arrival: *const Arrival, control: *mut Control)>,
 }
 
-/// What a library holds. It exports `haltere_plugin_of`, which returns it.
+/// The contents of a library. It exports `haltere_plugin_of`, which returns them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Plugin {

@@ -3,7 +3,7 @@
  * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
  * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
  *
- * Generated from crates/plugins/src/abi.rs. Licence: Apache-2.0 or MIT, as you like. */
+ * Generated from haltere.rs. Licence: Apache-2.0 or MIT, as you like. */
 
 #ifndef HALTERE_H
 #define HALTERE_H
@@ -170,7 +170,7 @@ typedef struct {
 } haltere_parameter;
 
 /**
- * What a controller is created with: the facts about its path.
+ * The facts about a path with which its controller is created.
  */
 typedef struct {
   /**
@@ -229,7 +229,7 @@ typedef struct {
 } haltere_config;
 
 /**
- * What a controller decides. The host owns it, and it keeps its values from call to call.
+ * The decisions of a controller. The host owns them, and they stay from call to call.
  */
 typedef struct {
   /**
@@ -581,11 +581,11 @@ typedef struct {
   /**
    * The start of its range in the sender's sequence …
    */
-  int64_t from;
+  int64_t start;
   /**
    * … and the end.
    */
-  int64_t to;
+  int64_t end;
   /**
    * Its size.
    */
@@ -615,6 +615,61 @@ typedef struct {
    */
   bool sent_app_limited;
 } haltere_lost;
+
+/**
+ * An ACK arrived, and what it delivered and its RTT are known. Losses have not been looked for yet: the congestion that it shows, the
+ * end of recovery and `on_ack` follow. The call follows `on_echo` for the ACK.
+ */
+typedef struct {
+  /**
+   * When it arrived.
+   */
+  int64_t now;
+  /**
+   * The newest RTT sample that it gave, without the peer's delay, or `HALTERE_UNKNOWN`.
+   */
+  int64_t rtt;
+  /**
+   * Smoothed RTT, or `HALTERE_UNKNOWN`.
+   */
+  int64_t srtt;
+  /**
+   * Minimum RTT as loss recovery tracks it, or `HALTERE_UNKNOWN`.
+   */
+  int64_t min_rtt;
+  /**
+   * A position in the sender's sequence (bytes or packet numbers): everything below it is acknowledged.
+   */
+  int64_t acked_to;
+  /**
+   * The position that will be sent next.
+   */
+  int64_t sent_to;
+  /**
+   * Bytes delivered since the start.
+   */
+  int64_t total_delivered;
+  /**
+   * Bytes that had been delivered when the newest packet was sent that the ACK delivered, or `HALTERE_UNKNOWN`.
+   */
+  int64_t prior_delivered;
+  /**
+   * Bytes in flight, among them those that will be found lost.
+   */
+  int64_t in_flight;
+  /**
+   * The present time by the sender's clock of timestamps (RFC 7323), ms that wrap; `HALTERE_UNKNOWN` without timestamps.
+   */
+  int64_t stamp_now;
+  /**
+   * When the ACK was sent, by the peer's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+   */
+  int64_t stamp_value;
+  /**
+   * When the segment was sent that the ACK answers, by the sender's clock, ms; `HALTERE_UNKNOWN` without timestamps.
+   */
+  int64_t stamp_echo;
+} haltere_arrival;
 
 /**
  * A congestion control. Functions that may be NULL say so. Controllers of several runs are called on several threads at once, each
@@ -698,10 +753,14 @@ typedef struct {
    * The segment size changed. May be NULL.
    */
   void (*set_mss)(void *controller, int64_t mss, int64_t wire, haltere_control *control);
+  /**
+   * An ACK arrived, and its losses have not been looked for yet. May be NULL.
+   */
+  void (*on_arrival)(void *controller, const haltere_arrival *arrival, haltere_control *control);
 } haltere_congestion_control;
 
 /**
- * What a library holds. It exports `haltere_plugin_of`, which returns it.
+ * The contents of a library. It exports `haltere_plugin_of`, which returns them.
  */
 typedef struct {
   /**

@@ -1,0 +1,116 @@
+"""Congestion controls that users bring, as files that contenders name: `tcp/./mine.py`, `quic/./libmine.so`.
+
+`store` keeps files by the digest of what they hold, and knows which of them their user asked for; `classes` loads
+classes of Python; `by_numba` compiles these; `building` builds sources in C and Rust. The extension module calls
+`loaded`, `named`, `reason` and `takes_paths`.
+
+Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one
+that a study or scenario file names runs only where that is allowed (`haltere --allow-code`, `allow()`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import traceback
+from dataclasses import replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from haltere.plugins import store
+from haltere.plugins.classes import COMPILED, Described, describe, parameter
+
+__all__ = [
+    "ASK_APP_LIMITED",
+    "ASK_REDUCE",
+    "NEVER",
+    "UNKNOWN",
+    "Phase",
+    "Trigger",
+    "allow",
+    "compiled",
+    "loaded",
+    "named",
+    "parameter",
+    "reason",
+    "takes_paths",
+]
+
+UNKNOWN = -1
+"""In the place of a time or size of an event: it is not known."""
+NEVER = 2**63 - 1
+"""In the place of a slow-start threshold: none is set."""
+ASK_APP_LIMITED = 1
+"""As `ask` of a controller: mark delivery-rate samples as application-limited."""
+ASK_REDUCE = 2
+"""As `ask` of a controller: reduce the window as for a mark; TCP alone does it."""
+
+
+class Trigger(IntEnum):
+    """The causes of congestion, `event.trigger`."""
+
+    LOSS, TIMEOUT, PERSISTENT, ECN, LOCAL, DELAY = range(6)
+
+
+class Phase(IntEnum):
+    """The phases of loss recovery, `ack.phase`."""
+
+    OPEN, DISORDER, REDUCING, RECOVERY, LOSS = range(5)
+
+
+def named(file: str) -> str:
+    """Return the name of a file with the digest of what it holds; raise `ValueError` unless its user asked for it."""
+    return f"{file}{store.DIGEST}{store.keep(Path(file))}"
+
+
+def allow() -> None:
+    """Allow, from now on, all code that study and scenario files name. It runs with all rights of its user."""
+    os.environ[store.ALLOW] = "1"
+
+
+def compiled(cls: type) -> type:
+    """Have numba compile the methods of a class: a decorator. What `__init__` sets must be numbers (`by_numba`)."""
+    setattr(cls, COMPILED, True)
+    return cls
+
+
+def loaded(name: str) -> Described | Path:
+    """Return what a name with a digest stands for.
+
+    Returns:
+        What a class of Python says of itself, or the path of a shared library.
+
+    Raises:
+        ValueError: why there is none; the message names the file and the remedy.
+    """
+    file, _, digest = name.partition(store.DIGEST)
+    kept = store.find(file, digest)
+    if kept.suffix != ".py":
+        return kept
+    described = describe(kept, file)
+    if not described.wants_compiled:
+        return described
+    from haltere.plugins.by_numba import functions  # noqa: PLC0415 numpy and numba take a second to load
+
+    try:
+        return replace(described, compiled=functions(described))
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def takes_paths(controller: Any) -> bool:
+    """Return whether `on_ack` of a controller takes the paths of its connection beside the ACK."""
+    try:
+        return len(inspect.signature(controller.on_ack).parameters) > 1
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def reason(error: BaseException) -> str:
+    """Return an exception in one line, with the line of the user's file: `line 12, in on_ack: KeyError: 'x'`."""
+    said = traceback.format_exception_only(error)[-1].strip()
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(".py")]
+    if not frames:
+        return str(error)
+    return f"line {frames[-1].lineno}, in {frames[-1].name}: {said}"

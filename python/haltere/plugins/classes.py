@@ -1,0 +1,188 @@
+"""Classes of Python as congestion controls: how they are found in a file, and what they say of themselves."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from haltere.errors import nearest
+
+METHODS = {
+    "on_established": 1,
+    "on_sent": 1,
+    "on_ack": 1,
+    "on_echo": 1,
+    "on_lost": 1,
+    "on_congestion": 1,
+    "on_undo": 0,
+    "on_recovered": 1,
+    "set_mss": 2,
+}
+"""The methods that a congestion control may have, and how many values each is given (`on_ack` or one more)."""
+FLAGS = ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")
+"""The attributes of a class that say what it needs of its transport."""
+NEEDED = ("on_ack", "on_congestion")
+COMPILED = "__haltere_compiled__"
+"""The attribute that `haltere.compiled` gives a class."""
+
+
+class parameter:  # noqa: N801 it is written like a function, as `dataclasses.field` is
+    """A number by which a congestion control can be tuned: `+gain=1.5` behind its file's name in a contender.
+
+    An attribute of a class; what `self.gain` is in its methods is the number.
+
+    >>> gain = parameter(1.0, "segments that a round trip adds", least=0.1, most=100)
+    """
+
+    def __init__(self, default: float, meaning: str, *, least: float = -1e12, most: float = 1e12) -> None:
+        self.default, self.meaning, self.least, self.most = float(default), meaning, float(least), float(most)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A parameter of a class, as the core registers it."""
+
+    name: str
+    default: float
+    least: float
+    most: float
+    summary: str
+
+
+@dataclass(frozen=True)
+class Described:
+    """The description of a class by itself. `make` takes the facts about a path and the values of the parameters."""
+
+    cls: type
+    make: Callable[[Any, Sequence[tuple[str, float]]], Any]
+    label: str
+    summary: str
+    reference: str = ""
+    needs_ecn: bool = False
+    l4s: bool = False
+    coupled: bool = False
+    heeds_slow_start: bool = False
+    prompt_rtts: bool = False
+    parameters: list[Declared] = field(default_factory=list)
+    wants_compiled: bool = False
+    compiled: Any = None
+    """Its functions, once it is compiled."""
+
+
+def describe(source: Path, name: str) -> Described:
+    """Return what the congestion control of a file says of itself. `name` stands for the file in messages.
+
+    Raises:
+        ValueError: if the file is wrong, or holds none or several; the message names the line and the remedy.
+    """
+    return of_class(_class(_module(source, name), name), name)
+
+
+def _module(source: Path, name: str) -> ModuleType:
+    module = ModuleType(f"haltere_code_{source.stem}")
+    module.__file__ = name
+    try:
+        text = source.read_text(encoding="utf-8")
+        module.__dict__["__haltere_source__"] = text
+        exec(compile(text, name, "exec"), module.__dict__)  # noqa: S102 its user asked for it
+    except SyntaxError as error:
+        raise ValueError(f"{name}: line {error.lineno}: {error.msg}: mend it") from None
+    except Exception as error:
+        from haltere.plugins import reason  # noqa: PLC0415 the package imports this file
+
+        raise ValueError(f"{name} cannot be loaded: {reason(error)}") from None
+    return module
+
+
+def _class(module: ModuleType, name: str) -> type:
+    own = [
+        thing
+        for thing in vars(module).values()
+        if inspect.isclass(thing) and thing.__module__ == module.__name__ and hasattr(thing, "on_ack")
+    ]
+    if len(own) == 1:
+        return own[0]
+    if not own:
+        raise ValueError(
+            f"{name} holds no congestion control: write a class with on_ack(self, ack) and on_congestion(self, event)"
+        )
+    names = ", ".join(thing.__name__ for thing in own)
+    raise ValueError(
+        f"{name} holds several congestion controls ({names}): leave one in this file, which is what a contender names"
+    )
+
+
+def of_class(cls: type, name: str) -> Described:
+    """Return what a class says of itself; raise `ValueError` if it is no congestion control."""
+    _check_methods(cls, name)
+    own = {key: value for key in dir(cls) if isinstance(value := getattr(cls, key), parameter)}
+    parameters = [_declared(key.replace("_", "-"), value, name) for key, value in own.items()]
+    attributes = dict(zip((declared.name for declared in parameters), own, strict=True))
+
+    def make(config: Any, values: Sequence[tuple[str, float]]) -> Any:
+        made: Any = object.__new__(cls)
+        for key, value in values:
+            setattr(made, attributes[key], value)
+        made.__init__(config)
+        return made
+
+    flags = {
+        flag: bool(getattr(cls, flag, False))
+        for flag in ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")
+    }
+    doc = inspect.getdoc(cls)
+    return Described(
+        cls,
+        make,
+        label=str(getattr(cls, "label", cls.__name__)),
+        summary=doc.splitlines()[0] if doc else cls.__name__,
+        reference=str(getattr(cls, "reference", "")),
+        parameters=parameters,
+        wants_compiled=bool(getattr(cls, COMPILED, False)),
+        **flags,
+    )
+
+
+def _declared(key: str, given: parameter, name: str) -> Declared:
+    finite = all(math.isfinite(number) for number in (given.least, given.most, given.default))
+    if not finite or not given.least <= given.default <= given.most:
+        raise ValueError(
+            f"{name}: the parameter {key} has the default {given.default:g}, outside {given.least:g} to {given.most:g}"
+        )
+    return Declared(key, given.default, given.least, given.most, given.meaning)
+
+
+def _check_methods(cls: type, name: str) -> None:
+    for missing in NEEDED:
+        if not callable(getattr(cls, missing, None)):
+            right = f"a congestion control needs {' and '.join(NEEDED)}"
+            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}: {right}")
+    for key, method in inspect.getmembers(cls, callable):
+        if key.startswith("on_") and key not in METHODS:
+            near = nearest(key, list(METHODS))
+            meant = f"did you mean {near}? " if near else ""
+            raise ValueError(f"{name}: nothing calls {cls.__name__}.{key}: {meant}there are {', '.join(METHODS)}")
+        if key in METHODS:
+            _check_arguments(f"{cls.__name__}.{key}", method, METHODS[key], name, more=key == "on_ack")
+
+
+def _check_arguments(which: str, method: Any, count: int, name: str, *, more: bool) -> None:
+    try:
+        signature = inspect.signature(method)
+    except (TypeError, ValueError):
+        return
+    fits = [count + 1, count + 2] if more else [count + 1]
+    for arguments in fits:
+        try:
+            signature.bind(*range(arguments))
+        except TypeError:
+            continue
+        return
+    raise ValueError(
+        f"{name}: {which}{signature} does not take self and {count} value{'s' * (count != 1)}, with which it is called"
+    )

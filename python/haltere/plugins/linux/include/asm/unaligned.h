@@ -1,0 +1,1 @@
+#include "haltere/tcp.h"
