@@ -39,14 +39,10 @@ fn can_follow(flow: &Flow, command: Command, fidelity: Fidelity) -> Result<(), S
                 .into(),
         );
     }
-    let algorithm = match contender.at(fidelity)? {
-        Subject::Model(algorithm) => algorithm,
-        #[cfg(feature = "stacks")]
-        Subject::Stack { .. } => {
-            return Err(format!("{contender} is a production stack, which asks no agent: run the model"));
-        }
-    };
-    if command == Command::Adjustment && !settable_window(algorithm) {
+    if !matches!(contender.at(fidelity)?, Subject::Model(_)) {
+        return Err(format!("{contender} is a production stack, which asks no agent: run the model"));
+    }
+    if command == Command::Adjustment && !contender.algorithm().is_ok_and(settable_window) {
         return Err(format!(
             "{contender} has no window that an agent can adjust: write a window-based one, as in \"tcp/cubic\""
         ));

@@ -183,7 +183,7 @@ impl Rounds {
         while self.sent_to + self.mss <= self.acked_to + self.cc.window() {
             self.cc.on_sent(&Sent {
                 now: self.now,
-                bytes: MSS,
+                bytes: self.mss,
                 in_flight: self.sent_to - self.acked_to,
                 total_delivered: self.acked_to,
                 after_idle: None,
