@@ -70,7 +70,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Segments(0, 10_000),
         "segments at the start that a paced sender does not pace",
         "tcp_update_skb_after_send",
-        (|c| Value::Number(c.unpaced), |c, v| c.unpaced = v.number()),
+        (|c| Value::Number(c.unpaced.into()), |c, v| c.unpaced = v.small()),
     ),
     Tcp::new(
         "idle-restart",
@@ -98,7 +98,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Bytes(1_000, 65_215),
         "data bytes that go out back to back as a super-segment at most; off: one segment at a time",
         "tcp_tso_autosize",
-        (|c| off_at_zero(c.tso), |c, v| c.tso = v.number()),
+        (|c| off_at_zero(c.tso.into()), |c, v| c.tso = v.small()),
     )
     .on(Value::Number(65_215))
     .off()
@@ -108,7 +108,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Segments(1, 64),
         "segments of a super-segment at least, where window and data suffice",
         "tcp_min_tso_segs",
-        (|c| Value::Number(c.tso_least), |c, v| c.tso_least = v.number()),
+        (|c| Value::Number(c.tso_least.into()), |c, v| c.tso_least = v.small()),
     )
     .only("segmentation offload is TCP's here: QUIC's bursts are set by +burst=…"),
     Tcp::new(
@@ -116,7 +116,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Count(1, 100),
         "a super-segment waits for a millisecond to fill up while less than one in this many parts of the window is free",
         "tcp_tso_should_defer, tcp_tso_win_divisor",
-        (|c| off_at_zero(c.tso_defer), |c, v| c.tso_defer = v.number()),
+        (|c| off_at_zero(c.tso_defer.into()), |c, v| c.tso_defer = v.small()),
     )
     .on(Value::Number(3))
     .off()

@@ -39,10 +39,10 @@ pub(super) struct Rules {
     pub undo: bool,
     pub idle_restart: bool,
     pub loss_threshold: u32,
-    pub unpaced: u64,
-    pub tso: u64,
-    pub tso_least: u64,
-    pub tso_defer: u64,
+    pub unpaced: u32,
+    pub tso: u32,
+    pub tso_least: u32,
+    pub tso_defer: u32,
     pub small_queue: u64,
     pub send_buffer: u64,
     pub wire: u64,
@@ -90,18 +90,18 @@ pub struct Config {
     /// How many connections the congestion window grows and shrinks like (Chromium: `num_emulated_connections`).
     pub emulated_connections: u8,
     /// The number of segments that are sent unpaced at the start (from `sch_fq`).
-    pub unpaced: u64,
+    pub unpaced: u32,
     /// Whether a sender idle for longer than a timeout starts from a smaller window (RFC 5681 section 4.1; Linux:
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// The largest number of data bytes in a super-segment: 64 KiB less one and the room for headers. With 0, segments
     /// leave one by one.
-    pub tso: u64,
+    pub tso: u32,
     /// The smallest super-segment, in segments, that the sender chooses (Linux: `tcp_min_tso_segs`).
-    pub tso_least: u64,
+    pub tso_least: u32,
     /// A super-segment waits to fill up while less than 1/n of the window is free; this is n (Linux:
     /// `tcp_tso_win_divisor`). With 0, none waits.
-    pub tso_defer: u64,
+    pub tso_defer: u32,
     /// TCP small queues: the most bytes that an unpaced connection keeps in the interface of its own node, if the
     /// interface credits (Linux: `tcp_limit_output_bytes`). With 0 there is no limit.
     pub small_queue: u64,

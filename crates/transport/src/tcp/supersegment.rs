@@ -154,7 +154,7 @@ impl Sender {
 
     /// The largest number of segments in a super-segment (`tcp_tso_segs`).
     fn largest_together(&self, window: u64) -> u64 {
-        let (limit, least) = (self.rules.tso, self.rules.tso_least);
+        let (limit, least) = (u64::from(self.rules.tso), u64::from(self.rules.tso_least));
         if limit < self.mss {
             return 1;
         }
@@ -170,7 +170,7 @@ impl Sender {
     /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most` bytes,
     /// and the data at the head has `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
-        let divisor = self.rules.tso_defer;
+        let divisor = u64::from(self.rules.tso_defer);
         if divisor == 0 || self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE
         {
             return false;

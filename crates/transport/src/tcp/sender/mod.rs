@@ -383,7 +383,9 @@ impl Sender {
 
     fn pace(&mut self, now: Time, bytes: u64) {
         match self.pacing_rate() {
-            Some(rate) if self.stats.sent_packets >= self.rules.unpaced => self.pacer.on_sent(now, bytes, rate),
+            Some(rate) if self.stats.sent_packets >= u64::from(self.rules.unpaced) => {
+                self.pacer.on_sent(now, bytes, rate)
+            }
             _ => self.pacer.pass(now),
         }
     }
