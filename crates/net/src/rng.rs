@@ -4,7 +4,7 @@
 //! depends on nothing else. Adding a flow or a link does not change any other stream, and two variants of one scenario
 //! see the same draws (common random numbers).
 //!
-//! Streams are what all parts of a run are given at birth, so they also hold where loaded code says that it failed ([`Faults`]).
+//! Streams are what all parts of a run are given at birth, so they also know where loaded code says that it failed ([`Faults`]).
 
 use crate::fault::Faults;
 
@@ -29,19 +29,18 @@ impl Streams {
 
     /// The stream of the component called `name`. The same name gives the same stream.
     pub fn named(&self, name: &str) -> Stream {
-        let state = mix(self.seed ^ mix(self.replication.wrapping_add(0x9e37_79b9_7f4a_7c15)));
-        Stream { faults: self.faults.clone(), s: from_name(state, name) }
+        from_name(mix(self.seed ^ mix(self.replication.wrapping_add(0x9e37_79b9_7f4a_7c15))), name)
     }
 }
 
-/// The state of the stream of a name, derived from `state`.
-fn from_name(mut state: u64, name: &str) -> [u64; 4] {
+/// The stream of a name, derived from `state`.
+fn from_name(mut state: u64, name: &str) -> Stream {
     for chunk in name.as_bytes().chunks(8) {
         let mut word = [0u8; 8];
         word[..chunk.len()].copy_from_slice(chunk);
         state = mix(state ^ u64::from_le_bytes(word)).wrapping_add(chunk.len() as u64);
     }
-    [mix(state ^ 1), mix(state ^ 2), mix(state ^ 3), mix(state ^ 4) | 1]
+    Stream::from_state([mix(state ^ 1), mix(state ^ 2), mix(state ^ 3), mix(state ^ 4) | 1])
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
@@ -59,20 +58,17 @@ fn mix(z: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Stream {
     s: [u64; 4],
-    faults: Faults,
 }
 
 impl Stream {
-    /// Where loaded code of this run says that it failed.
-    pub fn faults(&self) -> &Faults {
-        &self.faults
+    fn from_state(s: [u64; 4]) -> Stream {
+        Stream { s }
     }
 
     /// The stream of a part of the component that owns this one, such as a path of a connection. It depends on this
     /// stream's name and on `name`. Derive it before anything is drawn here; deriving draws nothing.
     pub fn part(&self, name: &str) -> Stream {
-        let state = self.s.iter().fold(0, |state, word| mix(state ^ word));
-        Stream { faults: self.faults.clone(), s: from_name(state, name) }
+        from_name(self.s.iter().fold(0, |state, word| mix(state ^ word)), name)
     }
 
     /// 64 uniform bits.
@@ -123,7 +119,7 @@ mod tests {
     #[test]
     fn the_generator_gives_its_published_sequence() {
         // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4.
-        let mut stream = Stream { s: [1, 2, 3, 4], faults: Faults::default() };
+        let mut stream = Stream::from_state([1, 2, 3, 4]);
         assert_eq!([stream.bits(), stream.bits(), stream.bits()], [41943041, 58720359, 3588806011781223]);
     }
 

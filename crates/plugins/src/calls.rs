@@ -55,7 +55,7 @@ unsafe extern "C" fn random(dice: *mut c_void) -> u64 {
 impl Controller {
     fn new(name: &'static str, table: &'static abi::CongestionControl, config: Config) -> Controller {
         let mut dice = Box::new(config.stream);
-        let faults = dice.faults().clone();
+        let faults = config.faults.unwrap_or_default();
         let form = abi::Config {
             mss: size(config.mss),
             wire: size(config.wire),
@@ -99,7 +99,7 @@ impl Controller {
         state: Result<Vec<u8>, String>,
         config: Config,
     ) -> Controller {
-        let mut verdict = Verdict::new(shown, config.mss, config.stream.faults().clone());
+        let mut verdict = Verdict::new(shown, config.mss, config.faults.unwrap_or_default());
         let bytes = state.unwrap_or_else(|reason| {
             verdict.fail(&format!("__init__: {reason}"));
             Vec::new()

@@ -21,6 +21,7 @@
 
 use crate::clock::Clock;
 use crate::meter::Meter;
+use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span, Time};
 use haltere_transport::cc::{
@@ -52,6 +53,7 @@ pub(crate) struct Plan {
     pub slow_start: Option<SlowStart>,
     pub reno_friendly: RenoFriendly,
     pub stream: Stream,
+    pub faults: Option<Faults>,
     pub clock: Clock,
     pub meter: Meter,
     pub siblings: Siblings,
@@ -178,6 +180,7 @@ impl Driver {
             phase: Span::ZERO,
             stream: plan.stream.clone(),
             values: &[],
+            faults: plan.faults.clone(),
         });
         let mut driver = Driver {
             plan,

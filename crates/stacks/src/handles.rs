@@ -3,6 +3,7 @@
 use crate::memory::Memory;
 use crate::secrets::Secrets;
 use crate::worker::Worker;
+use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
 use std::fmt;
 use std::io::{self, Write};
@@ -19,6 +20,8 @@ pub struct Handles {
     pub secrets: Secrets,
     /// Where the stack's own qlog goes, if it is wanted.
     pub qlog: Option<Sink>,
+    /// Where loaded code of our congestion control says that it failed, if somebody listens.
+    pub faults: Option<Faults>,
     /// The worker program, for stacks that need one. Ends that are given clones of one handle share the program, as
     /// those of a run should.
     pub worker: Worker,
@@ -27,7 +30,14 @@ pub struct Handles {
 impl Handles {
     /// Handles of an end that draws from `stream`, knows of no earlier connection, writes no qlog and shares nothing.
     pub fn new(stream: Stream) -> Handles {
-        Handles { stream, memory: None, secrets: Secrets::default(), qlog: None, worker: Worker::default() }
+        Handles {
+            stream,
+            memory: None,
+            secrets: Secrets::default(),
+            qlog: None,
+            faults: None,
+            worker: Worker::default(),
+        }
     }
 }
 

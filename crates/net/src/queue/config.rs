@@ -8,7 +8,7 @@ use super::length::{Length, Limit, Scale};
 use super::tickets::{Ticket, Ticketed};
 use super::{DROP_TAIL, QueueDiscipline, compiled, drop_tail};
 use crate::nearest::meant;
-use crate::registry::{Description, Handle, Maker, Registry};
+use crate::registry::{Description, Handle, Registry};
 use crate::rng::{Stream, Streams};
 use crate::time::Span;
 use crate::units::{self, Bytes, QuantityError, Rate};
@@ -24,7 +24,7 @@ pub struct Implementation {
     /// Its name, summary and reference.
     pub description: Description,
     /// Its parameters with their defaults, from which a queue is built.
-    pub defaults: Maker<(), Box<dyn Parameters>>,
+    pub defaults: fn() -> Box<dyn Parameters>,
 }
 
 /// A queue discipline, as configurations hold it.
@@ -33,7 +33,7 @@ pub type Discipline = Handle<Implementation>;
 impl Implementation {
     /// Its parameters with their defaults.
     pub fn parameters(&self) -> Vec<Parameter> {
-        self.defaults.make(()).list()
+        (self.defaults)().list()
     }
 }
 
@@ -264,7 +264,7 @@ impl PartialEq for QueueConfig {
 impl QueueConfig {
     /// This discipline with its defaults.
     pub fn of(discipline: Discipline) -> QueueConfig {
-        QueueConfig { discipline, parameters: discipline.defaults.make(()) }
+        QueueConfig { discipline, parameters: (discipline.defaults)() }
     }
 
     /// A drop-tail queue of this limit that marks ECN-capable packets from `mark` on.

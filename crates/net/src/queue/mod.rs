@@ -31,7 +31,6 @@ pub use length::{Length, Limit, Scale};
 pub use tickets::Ticket;
 
 use crate::packet::Packet;
-use crate::registry::Maker;
 use crate::time::Time;
 use std::any::Any;
 

@@ -61,7 +61,7 @@ impl Controller {
         parameters: &'static [Parameter],
         config: Config,
     ) -> Controller {
-        let verdict = Verdict::new(name, config.mss, config.stream.faults().clone());
+        let verdict = Verdict::new(name, config.mss, config.faults.clone().unwrap_or_default());
         let mut made = Controller {
             object: None,
             methods: Methods::default(),

@@ -58,6 +58,7 @@ impl End<'_> {
                     handles.qlog = Some(haltere_stacks::Sink::new(recorder::stack_log(folder, *flow, self.role)?));
                 }
                 handles.worker = worker.clone();
+                handles.faults = Some(self.kit.streams.faults().clone());
                 haltere_stacks::endpoint(config, handles).map_err(|e| e.to_string())
             }
         }
@@ -95,6 +96,7 @@ impl End<'_> {
         config.phase = self.kit.phases[usize::from(self.role == Role::Server)];
         config.rtts = self.kit.rtts;
         config.agent = self.agent();
+        config.faults = Some(self.kit.streams.faults().clone());
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: tcp::Config| {
             own.shadow = next;
             Some(Box::new(own))
@@ -132,6 +134,7 @@ impl End<'_> {
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
         config.max_udp_payload = u16::try_from(self.kit.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
         config.agent = self.agent();
+        config.faults = Some(self.kit.streams.faults().clone());
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: quic::Config| {
             own.shadow = next;
             Some(Box::new(own))

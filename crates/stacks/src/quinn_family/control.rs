@@ -7,21 +7,28 @@ use super::{Factory, differences};
 use crate::bridge::{Driver, EndOfAcks, Estimate, GivenUp, INITIAL_WINDOW, Plan, Siblings};
 use crate::clock::Clock;
 use crate::config::Congestion;
+use crate::handles::Handles;
 use crate::meter::Meter;
-use haltere_net::rng::Stream;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// The factory of the paths' controllers.
-pub(super) fn factory(congestion: Congestion, stream: &Stream, clock: Clock, meter: &Meter) -> Factory {
+pub(super) fn factory(congestion: Congestion, handles: &Handles, clock: Clock, meter: &Meter) -> Factory {
     match congestion {
         Congestion::Own(which) => Arc::new(ObservedFactory { inner: own(which), meter: meter.clone() }),
         Congestion::Ours(algorithm, slow_start, reno_friendly) => {
-            let (stream, meter) = (stream.clone(), meter.clone());
-            let siblings = Siblings::default();
-            Arc::new(OurFactory(Plan { algorithm, slow_start, reno_friendly, stream, clock, meter, siblings }))
+            Arc::new(OurFactory(Plan {
+                algorithm,
+                slow_start,
+                reno_friendly,
+                stream: handles.stream.clone(),
+                faults: handles.faults.clone(),
+                clock,
+                meter: meter.clone(),
+                siblings: Siblings::default(),
+            }))
         }
     }
 }

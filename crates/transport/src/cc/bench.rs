@@ -24,6 +24,7 @@ pub fn config() -> Config {
         phase: Span::ZERO,
         stream: Streams::new(7, 0).named("bbr"),
         values: &[],
+        faults: None,
     }
 }
 

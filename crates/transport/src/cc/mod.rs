@@ -21,6 +21,7 @@ pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 pub(crate) use agent::controller;
 pub use agent::{Command, Desk, Rtts, Seen};
+use haltere_net::fault::Faults;
 use haltere_net::nearest::meant;
 use haltere_net::registry::{Description, Entry as _, Handle, Maker};
 use haltere_net::rng::Stream;
@@ -57,6 +58,8 @@ pub struct Config {
     /// The values of the [`Parameter`]s that the algorithm declares, in their order.
     /// [`Implementation::build`] sets them.
     pub values: &'static [f64],
+    /// Where loaded code says that it failed, if somebody listens.
+    pub faults: Option<Faults>,
 }
 
 /// A number by which a congestion control can be tuned: `+gain=1.5` behind its name in a contender.

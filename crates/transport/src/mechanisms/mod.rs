@@ -280,6 +280,7 @@ fn fresh(algorithm: Algorithm) -> Box<dyn CongestionController> {
         phase: Span::ZERO,
         stream: Streams::new(0, 0).named("mechanisms"),
         values: &[],
+        faults: None,
     })
 }
 

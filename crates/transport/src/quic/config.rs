@@ -11,6 +11,7 @@ use crate::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::{self, Scheduler};
 use haltere_net::Span;
+use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
 
 /// On which path of several the acknowledgements of a path go (draft-ietf-quic-multipath section 4.1 allows any).
@@ -64,6 +65,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// The agent that decides in its place, if one does.
     pub agent: Option<cc::Desk>,
+    /// Where loaded code of congestion control says that it failed, if somebody listens.
+    pub faults: Option<Faults>,
     /// Slow start's early exit; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
     /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
@@ -174,6 +177,7 @@ impl Config {
             algorithm,
             slow_start: None,
             agent: None,
+            faults: None,
             shadow: None,
             reno_friendly: RenoFriendly::default(),
             ecn: algorithm.needs_ecn(),
@@ -241,6 +245,7 @@ impl Config {
             phase: Span::ZERO,
             stream,
             values: &[],
+            faults: self.faults.clone(),
         }
     }
 

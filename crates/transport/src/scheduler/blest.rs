@@ -11,7 +11,7 @@
 //! path. The module's own estimate of X, which doubles the window in slow start and counts whole RTTs, is not used.
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
 
@@ -21,7 +21,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "as lowest-rtt, but skips a slower path that would use up the send window that the fastest one needs",
         reference: "Ferlin et al., IFIP Networking 2016; mptcp_blest.c for lambda",
     },
-    build: Maker::BuiltIn(|_| Box::new(Blest::new())),
+    build: || Box::new(Blest::new()),
 };
 
 /// Lambda in thousandths: its start, its bounds and its steps.

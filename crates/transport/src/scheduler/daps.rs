@@ -12,7 +12,7 @@
 //! such paths, the first one with room is picked. If a path comes or goes, a new schedule is planned.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "a planned order in which each path gets a window per forward delay, and sends its part of the data as it can",
         reference: "Kuhn et al., ICC 2014, Algorithm 1",
     },
-    build: Maker::BuiltIn(|_| Box::new(Daps::new())),
+    build: || Box::new(Daps::new()),
 };
 
 /// Delays are rounded to multiples of this.

@@ -6,7 +6,7 @@
 //! variation of the RTT, is the mean deviation here, where the paper has the standard deviation.
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{Span, Time};
 
@@ -16,7 +16,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "as lowest-rtt, but waits for the fastest path if all that waits is over sooner that way",
         reference: "Lim et al., CoNEXT 2017, Algorithm 1",
     },
-    build: Maker::BuiltIn(|_| Box::new(Ecf::new())),
+    build: || Box::new(Ecf::new()),
 };
 
 /// The paper's beta is 1/4: how much longer than the slower path it may take the fastest one once the scheduler waits.

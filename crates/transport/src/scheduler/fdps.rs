@@ -9,7 +9,7 @@
 //! smoothed RTT, as in DAPS. A path without an RTT sample carries data only if no other has room, and in order.
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the fastest path carries data in order, slower ones data from further back, which is in order when it arrives",
         reference: "Le, Bui, arXiv:1501.03196, 2015",
     },
-    build: Maker::BuiltIn(|_| Box::new(Fdps::new())),
+    build: || Box::new(Fdps::new()),
 };
 
 /// FDPS.

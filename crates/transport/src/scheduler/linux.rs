@@ -9,7 +9,7 @@
 //! if another path has one.
 
 use super::choice::{candidates, this_one};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Rate, Time};
 
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the path that would send what it holds soonest, at its average pacing rate; waits if its send buffer is full",
         reference: "Linux 6.12 net/mptcp/protocol.c, mptcp_subflow_get_send",
     },
-    build: Maker::BuiltIn(|_| Box::new(Linux::new())),
+    build: || Box::new(Linux::new()),
 };
 
 /// `MPTCP_SEND_BURST_SIZE`: the largest segment less the headers of TCP and IPv6 with all options, bytes.

@@ -2,7 +2,7 @@
 //! "Experimental evaluation of multipath TCP schedulers", CSWS 2014, section 3).
 
 use super::choice::{by_rtt, candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
@@ -12,7 +12,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the path with the lowest smoothed RTT whose window has room; standby paths if no other is left",
         reference: "Paasch et al. 2014, section 3",
     },
-    build: Maker::BuiltIn(|_| Box::new(LowestRtt::new())),
+    build: || Box::new(LowestRtt::new()),
 };
 
 /// Lowest RTT first.

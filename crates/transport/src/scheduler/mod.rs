@@ -9,8 +9,7 @@
 mod choice;
 
 use crate::path::PathView;
-use haltere_net::fault::Faults;
-use haltere_net::registry::{Description, Handle, Maker};
+use haltere_net::registry::{Description, Handle};
 use haltere_net::{PathId, Time};
 
 pub use weighted_round_robin::WeightedRoundRobin;
@@ -114,16 +113,16 @@ pub struct Implementation {
     /// Its name, summary and reference.
     pub description: Description,
     /// Makes a scheduler for a connection.
-    pub build: Maker<Faults, Box<dyn PathScheduler>>,
+    pub build: fn() -> Box<dyn PathScheduler>,
 }
 
 /// A path scheduler, as configurations hold it.
 pub type Scheduler = Handle<Implementation>;
 
 impl Implementation {
-    /// A scheduler for a connection. Loaded code says by `faults` that it failed.
-    pub fn build(&self, faults: &Faults) -> Box<dyn PathScheduler> {
-        self.build.make(faults.clone())
+    /// A scheduler for a connection.
+    pub fn build(&self) -> Box<dyn PathScheduler> {
+        (self.build)()
     }
 }
 

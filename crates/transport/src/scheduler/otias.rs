@@ -9,7 +9,7 @@
 //! the paths that are best for them, and another path sends what lies behind them: the first packet that would arrive sooner there.
 
 use super::choice::{candidates, is_ready, this_one};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the path on which the packet would arrive first, the time in its queue counted; waits if that one is full",
         reference: "Yang, Wang, Amer, WAINA 2014",
     },
-    build: Maker::BuiltIn(|_| Box::new(Otias::new())),
+    build: || Box::new(Otias::new()),
 };
 
 /// OTIAS.

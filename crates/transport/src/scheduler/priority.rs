@@ -2,7 +2,7 @@
 //! Strict Priority). The QUIC stack `noq` 1.4 sends on its available paths in this order too.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
@@ -12,7 +12,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the path with the lowest number that has room",
         reference: "draft-bonaventure-iccrg-schedulers-02",
     },
-    build: Maker::BuiltIn(|_| Box::new(Priority::new())),
+    build: || Box::new(Priority::new()),
 };
 
 /// Strict priority.

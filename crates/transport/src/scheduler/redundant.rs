@@ -7,7 +7,7 @@
 //! goes on it.
 
 use super::choice::{candidates, is_open, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, PathSet, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, PathSet, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "all data on the path with the highest rate, and copies on every other path that has room",
         reference: "Frömmgen et al., ICC 2016",
     },
-    build: Maker::BuiltIn(|_| Box::new(Redundant::new())),
+    build: || Box::new(Redundant::new()),
 };
 
 /// Redundant.

@@ -3,7 +3,7 @@
 //! A path whose window is full, or which pacing blocks, loses its turn.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
 
@@ -13,7 +13,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the paths take turns, a packet each; a path without room loses its turn",
         reference: "draft-bonaventure-iccrg-schedulers-02",
     },
-    build: Maker::BuiltIn(|_| Box::new(RoundRobin::new())),
+    build: || Box::new(RoundRobin::new()),
 };
 
 /// Round robin.

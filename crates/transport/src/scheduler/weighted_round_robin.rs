@@ -7,7 +7,7 @@
 //! known). A path without room loses its turn.
 
 use super::choice::{candidates, is_ready, wait};
-use super::{Demand, Description, Implementation, Maker, PathScheduler, Pick};
+use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Rate, Time};
 
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "the paths take turns, as often as their window over their RTT says",
         reference: "draft-bonaventure-iccrg-schedulers-02",
     },
-    build: Maker::BuiltIn(|_| Box::new(WeightedRoundRobin::new())),
+    build: || Box::new(WeightedRoundRobin::new()),
 };
 
 /// Weighted round robin.

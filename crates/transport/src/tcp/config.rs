@@ -3,6 +3,7 @@
 use super::echo::EchoRule;
 use crate::cc::{self, Algorithm, CongestionController, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
+use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span};
 
@@ -70,6 +71,8 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// The agent that decides in its place, if one does.
     pub agent: Option<cc::Desk>,
+    /// Where loaded code of congestion control says that it failed, if somebody listens.
+    pub faults: Option<Faults>,
     /// How slow start ends before the first loss; `None` leaves it to the algorithm.
     pub slow_start: Option<SlowStart>,
     /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
@@ -190,6 +193,7 @@ impl Config {
             algorithm,
             slow_start: None,
             agent: None,
+            faults: None,
             shadow: None,
             reno_friendly: RenoFriendly::default(),
             initial_window: 10,
@@ -274,6 +278,7 @@ impl Config {
             phase: self.phase,
             stream,
             values: &[],
+            faults: self.faults.clone(),
         }
     }
 

@@ -62,6 +62,7 @@ impl Net {
                 phase: Span::ZERO,
                 stream: Streams::new(seed, 0).named("cc"),
                 values: &[],
+                faults: None,
             });
             let rtt_ms = links[*link].rtt_ms;
             cc.on_established(&Established { now: Time::ZERO, rtt: Some(span(rtt_ms)) });
@@ -317,6 +318,7 @@ proptest! {
                 phase: Span::ZERO,
                 stream: Streams::new(1, 0).named("cc"),
                 values: &[],
+                faults: None,
             });
             let lost = |now, in_flight| Congestion { now, trigger: Trigger::Loss, new_episode: true, in_flight, lost: MSS };
             cc.on_congestion(&lost(Time::ZERO, segments * MSS));

@@ -5,7 +5,6 @@ mod own;
 use crate::common;
 
 use common::{Exchange, Last, Pair};
-use haltere_net::fault::Faults;
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::queue::Limit;
@@ -351,7 +350,7 @@ proptest! {
     ) {
         let lossy = |rate, delay, p| LinkConfig { loss: LossModel::Uniform { p }, ..link(rate, delay) };
         let (first, second) = (lossy(rates.0, delays.0, losses.0), lossy(rates.1, delays.1, losses.1));
-        let scheduler = Scheduler::ALL.get(decides).map_or_else(|| Box::new(own::Turns(0)) as Box<dyn PathScheduler>, |s| s.build(&Faults::default()));
+        let scheduler = Scheduler::ALL.get(decides).map_or_else(|| Box::new(own::Turns(0)) as Box<dyn PathScheduler>, |s| s.build());
         let server = Connection::with_parts(config(Role::Server, 2), Parts { scheduler, controllers: None });
         let client = Connection::new(config(Role::Client, 2));
         let mut pair = Pair::new(client, server, &first, &first, 4, one(answer)).and_path(&second, &second, 5);

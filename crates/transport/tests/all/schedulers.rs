@@ -1,6 +1,5 @@
 //! The promises of every path scheduler, whatever paths and demands it sees.
 
-use haltere_net::fault::Faults;
 use haltere_net::{PathId, Rate, Span, Time};
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::scheduler::{self, Demand, PathScheduler, Pick, Scheduler};
@@ -102,12 +101,12 @@ proptest! {
     fn a_pick_is_for_paths_that_take_data(calls in calls()) {
         for scheduler in Scheduler::ALL {
             let name = scheduler.describe().name;
-            let results = picks(&mut *scheduler.build(&Faults::default()), &calls);
-            prop_assert_eq!(&results, &picks(&mut *scheduler.build(&Faults::default()), &calls), "{} is not deterministic", name);
-            if scheduler.build(&Faults::default()).ignores_demand() {
+            let results = picks(&mut *scheduler.build(), &calls);
+            prop_assert_eq!(&results, &picks(&mut *scheduler.build(), &calls), "{} is not deterministic", name);
+            if scheduler.build().ignores_demand() {
                 let mut blind = calls.clone();
                 blind.iter_mut().for_each(|call| call.1 = Demand::default());
-                prop_assert_eq!(&results, &picks(&mut *scheduler.build(&Faults::default()), &blind), "{} looks at the demand", name);
+                prop_assert_eq!(&results, &picks(&mut *scheduler.build(), &blind), "{} looks at the demand", name);
             }
             for ((paths, demand, ..), (pick, now, _)) in calls.iter().zip(&results) {
                 let takes = |path: &&PathView| path.takes(*now);
@@ -172,7 +171,7 @@ struct Outcome {
 /// A transfer of `packets` packets over pipes of fixed windows. The peer's window is `limit` packets beyond the first that is not
 /// acknowledged. Packets are acknowledged an RTT after they were sent.
 fn transfer(scheduler: Scheduler, pipes: &[Pipe], packets: u64, limit: u64) -> Outcome {
-    let mut scheduler = scheduler.build(&Faults::default());
+    let mut scheduler = scheduler.build();
     let mut flying: Vec<(u64, usize, u64)> = Vec::new();
     let mut arrived = vec![false; packets as usize];
     let mut unsent: VecDeque<u64> = (0..packets).collect();

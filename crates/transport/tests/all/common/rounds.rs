@@ -71,6 +71,7 @@ impl Rounds {
             phase: Span::ZERO,
             stream: Streams::new(1, 0).named("cc"),
             values: &[],
+            faults: None,
         });
         let now = Time::ZERO + Span::from_secs(1);
         let mut path = Rounds {
