@@ -15,7 +15,7 @@ import pytest
 import haltere
 from conftest import ROOT, Haltere
 from haltere import core, load, plugins
-from haltere.plugins import by_numba, store
+from haltere.plugins import by_numba, store, watch
 
 DATA = ROOT / "tests" / "data" / "plugins"
 PLAIN = (DATA / "newreno.py").read_text()
@@ -182,6 +182,13 @@ def test_a_control_that_goes_wrong_ends_its_run_and_not_the_campaign(wrong: str,
     assert "only tcp/cubic completed" in shown
 
 
+def test_a_method_that_loops_for_ever_is_ended(haltere: Haltere, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LONGEST_S", 0.5)
+    Path("bad.py").write_text(SHORT.replace("self.window = 1", "while True: pass"))
+    shown = said(haltere("compare", "tcp/cubic", "tcp/./bad.py", "--size", "1MB", "--replications", "2"), 3)
+    assert "line 6, in on_ack: " in shown and "it has not returned for 0.5 s: does it loop for ever?" in shown
+
+
 REFUSED = {
     "line 1: invalid syntax": "def f(:",
     "holds no congestion control: write a class with on_ack": "x = 1",
@@ -269,11 +276,38 @@ def test_what_numba_cannot_compile_is_said_with_the_line() -> None:
         assert wrong in str(error.value), error.value
 
 
+ARRIVALS = """from haltere import parameter
+class Mine:
+    hystart = parameter(1, "packets that an ACK adds", least=0, most=9)
+    def __init__(self, config):
+        self.mss = config.mss
+        self.window = config.initial_window
+        self.seen = 0
+    def on_arrival(self, arrival):
+        self.seen = arrival.total_delivered
+    def on_ack(self, ack):
+        if self.seen == ack.total_delivered:
+            self.window += int(self.hystart) * self.mss
+    def on_congestion(self, event):
+        self.window = max(self.window // 2, 2 * self.mss)
+"""
+
+
+def test_arrivals_come_before_their_acks_and_a_parameter_may_be_called_like_a_switch() -> None:
+    pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+    Path("mine.py").write_text(ARRIVALS)
+    Path("fast.py").write_text(compiled(ARRIVALS))
+    grown, steady = result("tcp/./mine.py"), result("tcp/./mine.py+hystart=0")
+    assert grown["flows"][0]["completion_s"] < steady["flows"][0]["completion_s"]
+    assert (result("tcp/./fast.py"), result("tcp/./fast.py+hystart=0")) == (grown, steady)
+    assert result("quic/./fast.py") == result("quic/./mine.py") != result("quic/./mine.py+hystart=0")
+
+
 def test_structures_in_python_are_those_of_the_header() -> None:
     ack = by_numba.layout("haltere_ack")
     assert ack["rate"] == by_numba.layout("haltere_rate_sample") and ack.names[:3] == ("now", "delivered", "lost")
     assert by_numba.layout("haltere_control").names[-1] == "failure"
-    for name in ("Ack", "Sent", "Lost", "Congestion", "Echo", "Established", "Path", "RateSample"):
+    for name in ("Ack", "Sent", "Lost", "Congestion", "Echo", "Arrival", "Established", "Path", "RateSample"):
         snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
         shown = {field for field in dir(getattr(core._core, name)) if not field.startswith("_")}
         assert shown == set(by_numba.layout(f"haltere_{snake}").names), name

@@ -1,15 +1,15 @@
 //! A controller behind the functions of the C interface.
 #![allow(unsafe_code, reason = "the functions are those of a library")]
 
-use crate::abi;
 use crate::checked::{UNDECIDED, Verdict};
 use crate::convert::{Event, size, time};
+use crate::{abi, answers_by_verdict};
+use haltere_net::Time;
 use haltere_net::registry::{Description, Maker};
 use haltere_net::rng::Stream;
-use haltere_net::{Rate, Time};
 use haltere_transport::cc::{
-    Ack, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks,
-    Parameter, PathView, Sent, SlowStart, Startup,
+    Ack, Arrival, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, Parameter,
+    PathView, Sent, SlowStart, Startup,
 };
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
@@ -22,6 +22,8 @@ struct Controller {
     table: &'static abi::CongestionControl,
     state: *mut c_void,
     control: abi::Control,
+    /// The controls that were checked last: most calls change nothing.
+    checked: Option<abi::Control>,
     verdict: Verdict,
     /// In a box, so that its address stays.
     #[expect(dead_code, reason = "the library draws from it by its address")]
@@ -82,7 +84,8 @@ impl Controller {
         // seen to as far as can be seen.
         let state = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create(&form, &mut control) });
         let (paths, memory) = (Vec::new(), Box::default());
-        let mut made = Controller { table, state, control, verdict: verdict.clone(), dice, paths, memory };
+        let mut made =
+            Controller { table, state, control, checked: None, verdict: verdict.clone(), dice, paths, memory };
         if state.is_null() && control.failure.is_null() {
             verdict.fail("create: it returned NULL");
             made.verdict = verdict;
@@ -111,7 +114,8 @@ impl Controller {
         };
         let mut memory: Box<[u64]> = bytes.chunks(8).map(word).collect();
         let (state, dice) = (memory.as_mut_ptr().cast(), Box::new(config.stream));
-        let mut made = Controller { table, state, control: UNDECIDED, verdict, dice, paths: Vec::new(), memory };
+        let mut made =
+            Controller { table, state, control: UNDECIDED, checked: None, verdict, dice, paths: Vec::new(), memory };
         if !made.verdict.failed() {
             // SAFETY: the function takes the state that it was compiled for, whose bytes these are.
             unsafe { sync(made.state, &mut made.control) };
@@ -123,12 +127,16 @@ impl Controller {
     /// Takes what the last call decided.
     #[inline]
     fn look(&mut self, call: &str) {
+        if self.checked == Some(self.control) {
+            return;
+        }
         if !self.control.failure.is_null() {
             // SAFETY: the interface says that it is a text that ends in a zero and stays until the next call.
             let reason = unsafe { CStr::from_ptr(self.control.failure) }.to_string_lossy().into_owned();
             self.verdict.fail(&format!("{call}: {reason}"));
             return;
         }
+        self.checked = Some(self.control);
         self.verdict.take(call, &self.control);
     }
 
@@ -207,35 +215,7 @@ impl CongestionController for Controller {
         self.look("on_recovered");
     }
 
-    #[inline]
-    fn window(&self) -> u64 {
-        self.verdict.decisions.window
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.verdict.decisions.ssthresh
-    }
-
-    #[inline]
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.verdict.decisions.pacing_rate
-    }
-
-    fn send_quantum(&self) -> u64 {
-        self.verdict.decisions.send_quantum
-    }
-
-    fn owns_recovery(&self) -> bool {
-        self.verdict.decisions.owns_recovery
-    }
-
-    fn asks(&self) -> Ask {
-        self.verdict.decisions.ask
-    }
-
-    fn in_slow_start(&self) -> bool {
-        self.verdict.decisions.in_slow_start
-    }
+    answers_by_verdict!();
 
     fn set_mss(&mut self, mss: u64, wire: u64) {
         let Some(function) = self.table.set_mss.filter(|_| !self.verdict.failed()) else { return };
@@ -259,6 +239,7 @@ pub struct Addresses {
     pub on_established: usize,
     pub on_sent: usize,
     pub on_echo: usize,
+    pub on_arrival: usize,
     pub on_lost: usize,
     pub on_undo: usize,
     pub on_recovered: usize,
@@ -306,7 +287,7 @@ pub fn compiled(
         on_recovered: at!(addresses.on_recovered),
         set_mss: at!(addresses.set_mss),
         // Classes of Python are not told of arrivals.
-        on_arrival: None,
+        on_arrival: at!(addresses.on_arrival),
     }));
     Ok(Box::leak(Box::new(move |config: Config| -> Box<dyn CongestionController> {
         let state = state(&config);

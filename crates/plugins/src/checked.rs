@@ -97,6 +97,36 @@ impl Verdict {
     }
 }
 
+/// Implements the questions of a transport to a controller by what its `verdict` holds.
+#[macro_export]
+macro_rules! answers_by_verdict {
+    () => {
+        #[inline]
+        fn window(&self) -> u64 {
+            self.verdict.decisions.window
+        }
+        fn ssthresh(&self) -> u64 {
+            self.verdict.decisions.ssthresh
+        }
+        #[inline]
+        fn pacing_rate(&self) -> Option<haltere_net::Rate> {
+            self.verdict.decisions.pacing_rate
+        }
+        fn send_quantum(&self) -> u64 {
+            self.verdict.decisions.send_quantum
+        }
+        fn owns_recovery(&self) -> bool {
+            self.verdict.decisions.owns_recovery
+        }
+        fn asks(&self) -> haltere_transport::cc::Ask {
+            self.verdict.decisions.ask
+        }
+        fn in_slow_start(&self) -> bool {
+            self.verdict.decisions.in_slow_start
+        }
+    };
+}
+
 #[inline]
 fn checked(control: &abi::Control) -> Result<Decisions, String> {
     let within = |name: &str, value: i64, least: i64, most: i64, unit: &str| {

@@ -6,8 +6,9 @@ use haltere_transport::cc;
 use haltere_transport::path::{PathState, PathView};
 
 /// A number as the interface has it; what does not fit is as large as can be.
+#[inline]
 pub(crate) fn size(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(abi::HALTERE_NEVER)
+    bytes.min(i64::MAX as u64) as i64
 }
 
 /// A time as the interface has it.

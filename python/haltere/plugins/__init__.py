@@ -18,7 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from haltere.plugins import store
+from haltere.plugins import store, watch
 from haltere.plugins.classes import COMPILED, Described, describe, parameter
 
 __all__ = [
@@ -76,10 +76,10 @@ def compiled(cls: type) -> type:
 
 
 def loaded(name: str) -> Described | Path:
-    """Return what a name with a digest stands for.
+    """Return the code for which a name with a digest stands.
 
     Returns:
-        What a class of Python says of itself, or the path of a shared library.
+        The description of a class of Python, or the path of a shared library.
 
     Raises:
         ValueError: why there is none; the message names the file and the remedy.
@@ -89,6 +89,7 @@ def loaded(name: str) -> Described | Path:
     if kept.suffix != ".py":
         return kept
     described = describe(kept, file)
+    watch.begin(_calls)
     if not described.wants_compiled:
         return described
     from haltere.plugins.by_numba import functions  # noqa: PLC0415 numpy and numba take a second to load
@@ -97,6 +98,12 @@ def loaded(name: str) -> Described | Path:
         return replace(described, compiled=functions(described))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
+
+
+def _calls() -> list[tuple[int, int]]:
+    from haltere import _core  # noqa: PLC0415 the extension module, which calls this package, is there by now
+
+    return _core.plugin_calls()
 
 
 def takes_paths(controller: Any) -> bool:
@@ -109,6 +116,10 @@ def takes_paths(controller: Any) -> bool:
 
 def reason(error: BaseException) -> str:
     """Return an exception in one line, with the line of the user's file: `line 12, in on_ack: KeyError: 'x'`."""
+    if isinstance(error, watch.TooLongError):
+        error = watch.TooLongError(
+            f"it has not returned for {watch.LONGEST_S:g} s: does it loop for ever?"
+        ).with_traceback(error.__traceback__)
     said = traceback.format_exception_only(error)[-1].strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(".py")]
     if not frames:

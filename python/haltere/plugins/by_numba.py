@@ -28,6 +28,7 @@ _EVENTS = {
     "on_sent": "haltere_sent",
     "on_ack": "haltere_ack",
     "on_echo": "haltere_echo",
+    "on_arrival": "haltere_arrival",
     "on_lost": "haltere_lost",
     "on_congestion": "haltere_congestion",
 }

@@ -17,6 +17,7 @@ METHODS = {
     "on_sent": 1,
     "on_ack": 1,
     "on_echo": 1,
+    "on_arrival": 1,
     "on_lost": 1,
     "on_congestion": 1,
     "on_undo": 0,

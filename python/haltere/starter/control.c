@@ -26,7 +26,7 @@ static void *create(const haltere_config *config, haltere_control *control)
         return NULL;
     own->mss = config->mss;
     own->backoff = config->parameters[0];
-    control->window = config->initial_window; /* what may be in flight; control keeps its values from call to call */
+    control->window = config->initial_window; /* bytes that may be in flight; control keeps its values from call to call */
     return own;
 }
 

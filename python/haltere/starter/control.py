@@ -21,7 +21,7 @@ class TITLE:
     def __init__(self, config):
         """`config` has the facts about the path: `mss`, `initial_window`, `grain` (windows are multiples of it)."""
         self.mss = config.mss
-        self.window = config.initial_window  # what may be in flight: the transport reads it after each call
+        self.window = config.initial_window  # bytes that may be in flight: the transport reads it after each call
         self.ssthresh = NEVER  # below it the window doubles each round trip
         self.before = 0  # the window before the last reduction
         # self.pacing_rate = …                  # bits a second, for a control that paces

@@ -35,7 +35,7 @@ static PARAMETERS: Shared<[Parameter; 1]> = Shared([Parameter {
 
 unsafe extern "C" fn create(config: *const Config, control: *mut Control) -> *mut c_void {
     let (config, control) = unsafe { (&*config, &mut *control) };
-    // What may be in flight. `control` keeps its values from call to call.
+    // The window: bytes that may be in flight. `control` keeps its values from call to call.
     control.window = config.initial_window;
     let backoff = unsafe { *config.parameters };
     Box::into_raw(Box::new(State { mss: config.mss, before: 0, backoff })).cast()

@@ -1,10 +1,11 @@
 //! A congestion controller that is an object of Python.
 
 use super::events;
-use haltere_net::{Rate, Time};
+use super::watch::Inside;
+use haltere_net::Time;
 use haltere_plugins::{Event, UNDECIDED, Verdict, abi, time};
 use haltere_transport::cc::{
-    Ack, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, Parameter, PathView, Sent,
+    Ack, Arrival, Config, Congestion, CongestionController, Echo, Established, Lost, Parameter, PathView, Sent,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyAttributeError;
@@ -20,6 +21,7 @@ struct Methods {
     on_sent: Option<Py<PyAny>>,
     on_ack: Option<Py<PyAny>>,
     on_echo: Option<Py<PyAny>>,
+    on_arrival: Option<Py<PyAny>>,
     on_lost: Option<Py<PyAny>>,
     on_congestion: Option<Py<PyAny>>,
     on_undo: Option<Py<PyAny>>,
@@ -72,7 +74,9 @@ impl Controller {
         Python::attach(|py| {
             let values: Vec<(&str, f64)> =
                 parameters.iter().map(|parameter| parameter.name).zip(config.values.iter().copied()).collect();
+            let inside = Inside::call(py);
             let object = make.bind(py).call1((events::Config::new(&config), values));
+            drop(inside);
             match object.and_then(|object| made.hold(object)) {
                 Ok(()) => made.look(py, "__init__"),
                 Err(error) => made.fail(py, "__init__", &error),
@@ -89,6 +93,7 @@ impl Controller {
             on_sent: method("on_sent")?,
             on_ack: method("on_ack")?,
             on_echo: method("on_echo")?,
+            on_arrival: method("on_arrival")?,
             on_lost: method("on_lost")?,
             on_congestion: method("on_congestion")?,
             on_undo: method("on_undo")?,
@@ -166,7 +171,10 @@ impl Controller {
         }
         Python::attach(|py| {
             let Some(method) = method(&self.methods) else { return };
-            match method.bind(py).call1(arguments(py)) {
+            let inside = Inside::call(py);
+            let called = method.bind(py).call1(arguments(py));
+            drop(inside);
+            match called {
                 Ok(_) => self.look(py, call),
                 Err(error) => self.fail(py, call, &error),
             }
@@ -208,6 +216,9 @@ impl CongestionController for Controller {
     fn on_echo(&mut self, echo: &Echo) {
         self.tell("on_echo", |m| m.on_echo.as_ref(), |_| (events::Echo(echo.form()),));
     }
+    fn on_arrival(&mut self, arrival: &Arrival) {
+        self.tell("on_arrival", |m| m.on_arrival.as_ref(), |_| (events::Arrival(arrival.form()),));
+    }
     fn on_lost(&mut self, lost: &Lost) {
         self.tell("on_lost", |m| m.on_lost.as_ref(), |_| (events::Lost(lost.form()),));
     }
@@ -220,27 +231,7 @@ impl CongestionController for Controller {
     fn on_recovered(&mut self, now: Time) {
         self.tell("on_recovered", |m| m.on_recovered.as_ref(), |_| (time(now),));
     }
-    fn window(&self) -> u64 {
-        self.verdict.decisions.window
-    }
-    fn ssthresh(&self) -> u64 {
-        self.verdict.decisions.ssthresh
-    }
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.verdict.decisions.pacing_rate
-    }
-    fn send_quantum(&self) -> u64 {
-        self.verdict.decisions.send_quantum
-    }
-    fn owns_recovery(&self) -> bool {
-        self.verdict.decisions.owns_recovery
-    }
-    fn asks(&self) -> Ask {
-        self.verdict.decisions.ask
-    }
-    fn in_slow_start(&self) -> bool {
-        self.verdict.decisions.in_slow_start
-    }
+    haltere_plugins::answers_by_verdict!();
     fn set_mss(&mut self, mss: u64, wire: u64) {
         self.tell("set_mss", |m| m.set_mss.as_ref(), |_| (mss, wire));
     }

@@ -46,6 +46,10 @@ event! {
     Echo { now: i64, acked_to: i64, sent_to: i64, total_delivered: i64, total_marked: i64, }
 }
 event! {
+    /// An ACK arrived, and its losses have not been looked for yet.
+    Arrival { now: i64, rtt: i64, srtt: i64, min_rtt: i64, acked_to: i64, sent_to: i64, total_delivered: i64, prior_delivered: i64, in_flight: i64, stamp_now: i64, stamp_value: i64, stamp_echo: i64, }
+}
+event! {
     /// A packet was found lost.
     Lost {
         now: i64, start: i64, end: i64, bytes: i64, total_delivered: i64, total_lost: i64, sent_delivered: i64, sent_lost: i64,
@@ -157,6 +161,7 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RateSample>()?;
     module.add_class::<Ack>()?;
     module.add_class::<Echo>()?;
+    module.add_class::<Arrival>()?;
     module.add_class::<Lost>()?;
     module.add_class::<Congestion>()?;
     module.add_class::<Path>()

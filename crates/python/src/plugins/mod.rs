@@ -4,6 +4,7 @@
 
 mod controller;
 mod events;
+mod watch;
 
 use haltere_net::registry::{Description, Entry, Loader, Maker};
 use haltere_transport::cc::{Config, CongestionController, Implementation, Marks, Parameter, SlowStart, Startup};
@@ -137,6 +138,7 @@ fn compiled(
         on_established: address("on_established"),
         on_sent: address("on_sent"),
         on_echo: address("on_echo"),
+        on_arrival: address("on_arrival"),
         on_lost: address("on_lost"),
         on_undo: address("on_undo"),
         on_recovered: address("on_recovered"),
@@ -165,5 +167,6 @@ fn reason(py: Python<'_>, error: &PyErr) -> String {
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Implementation::shelf().load_by(Loader { named, load });
+    module.add_function(wrap_pyfunction!(watch::plugin_calls, module)?)?;
     events::add(module)
 }

@@ -207,6 +207,10 @@ impl Contender {
 
     fn take(&mut self, word: &Word<'_>, registries: &Registries) -> Result<(), String> {
         let Word { sign, name, value } = *word;
+        // A parameter may be called like a switch, as hystart of Linux's CUBIC.
+        if self.declares(name) {
+            return self.parameter(sign, name, value);
+        }
         let scheduler = match (name, value) {
             (SCHEDULER, Some(name)) => registries.schedulers.find(name),
             (name, None) => registries.schedulers.find(name),
@@ -223,7 +227,8 @@ impl Contender {
         let switch = switch.filter(|s| s.describe().transports.contains(&self.transport));
         let setting = SETTINGS.iter().find(|s| s.name == name && s.transports.contains(&self.transport));
         if switch.is_none() && setting.is_none() {
-            if self.may_have(name) {
+            if self.model.is_none() && is_file(&self.congestion) {
+                // Its code is not known yet.
                 return self.parameter(sign, name, value);
             }
             return Err(self.unknown(name, registries));
@@ -264,12 +269,9 @@ impl Contender {
         Ok(())
     }
 
-    /// Whether its congestion control has a parameter of this name, or may have one, because its code is not known yet.
-    fn may_have(&self, name: &str) -> bool {
-        match self.model {
-            Some(model) => model.0.parameters.iter().any(|parameter| parameter.name == name),
-            None => is_file(&self.congestion),
-        }
+    /// Whether its congestion control has a parameter of this name.
+    fn declares(&self, name: &str) -> bool {
+        self.model.is_some_and(|model| model.0.parameters.iter().any(|parameter| parameter.name == name))
     }
 
     fn parameter(&mut self, sign: char, name: &str, value: Option<&str>) -> Result<(), String> {

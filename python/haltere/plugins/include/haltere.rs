@@ -330,7 +330,7 @@ pub struct Path {
 
 /// The decisions of a controller. The host owns them, and they stay from call to call.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Control {
     /// The congestion window, bytes. `create` must set it.
     pub window: i64,
