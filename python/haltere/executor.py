@@ -1,14 +1,18 @@
 """Where runs are executed. A run is a pure function of its task, so any engine that maps tasks to answers will do.
 
-`ThreadExecutor` uses the threads of this process: the core releases the interpreter's lock while it works. For
-clusters there is `runner/dask.py`.
+`ThreadExecutor` uses the threads of this process: the core releases the interpreter's lock while it works.
+`ProcessExecutor` uses processes that may crash, for code of users. For clusters there is `runner/dask.py`.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import multiprocessing
 import os
+import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Protocol
@@ -62,22 +66,81 @@ class ThreadExecutor:
 
     def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Outcome]:
         """Yield outcomes as they come; at most twice as many tasks as workers are taken from `tasks` ahead of time."""
-        waiting = iter(tasks)
-        running: set[Future[Outcome]] = set()
         with ThreadPoolExecutor(self.workers, thread_name_prefix="haltere") as pool:
-            while True:
-                while len(running) < 2 * self.workers and not (stop and stop.is_set()):
-                    task = next(waiting, None)
-                    if task is None:
-                        break
-                    running.add(pool.submit(_run, task, self.fidelity))
-                if stop and stop.is_set():
-                    running -= {future for future in running if future.cancel()}
-                if not running:
-                    return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
+            for _, done in _as_they_end(
+                lambda task: pool.submit(_run, task, self.fidelity), tasks, 2 * self.workers, stop
+            ):
+                yield done.result()
+
+
+class ProcessExecutor:
+    """Runs tasks in processes of their own. One that crashes, or does not end in time, fails its run alone."""
+
+    def __init__(self, workers: int | None, fidelity: str, limit_s: float) -> None:
+        refuse_below(1, workers=workers)
+        self.workers = workers or default_workers()
+        self.fidelity = fidelity
+        self.limit_s = limit_s
+        """The seconds on the wall after which a run is ended."""
+
+    def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Outcome]:
+        """Yield outcomes as `ThreadExecutor` does."""
+        from pebble import ProcessPool  # noqa: PLC0415 (most campaigns need no processes)
+
+        # Processes that are forked from one with threads may stop for ever.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPool(self.workers, context=context) as pool:
+            for task, done in _as_they_end(
+                lambda task: pool.schedule(
+                    _run, (dataclasses.replace(task, scenario=task.text), self.fidelity), timeout=self.limit_s
+                ),
+                tasks,
+                2 * self.workers,
+                stop,
+            ):
+                yield self._outcome(task, done)
+
+    def _outcome(self, task: Task, done: Future[Outcome]) -> Outcome:
+        from pebble import ProcessExpired  # noqa: PLC0415
+
+        try:
+            return done.result()
+        except TimeoutError:
+            reason = (
+                f"it was ended after {self.limit_s:g} s (--isolate): does its code loop for ever? If not, allow more"
+            )
+        except ProcessExpired as died:
+            reason = f"its process {_ended(died.exitcode)}: code that it loads crashed"
+        return Outcome(task.key, json.dumps(core.failed(reason)))
+
+
+def _ended(code: int) -> str:
+    if code >= 0:
+        return f"exited with status {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _as_they_end(
+    submit: Callable[[Task], Future[Outcome]], tasks: Iterable[Task], ahead: int, stop: threading.Event | None
+) -> Iterator[tuple[Task, Future[Outcome]]]:
+    """Submit tasks, at most `ahead` of them at once, and yield each with its future when it has ended."""
+    waiting = iter(tasks)
+    running: dict[Future[Outcome], Task] = {}
+    while True:
+        while len(running) < ahead and not (stop and stop.is_set()):
+            task = next(waiting, None)
+            if task is None:
+                break
+            running[submit(task)] = task
+        if stop and stop.is_set():
+            running = {future: task for future, task in running.items() if not future.cancel()}
+        if not running:
+            return
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            yield running.pop(future), future
 
 
 def _run(task: Task, fidelity: str) -> Outcome:

@@ -189,6 +189,29 @@ def test_a_method_that_loops_for_ever_is_ended(haltere: Haltere, monkeypatch: py
     assert "line 6, in on_ack: " in shown and "it has not returned for 0.5 s: does it loop for ever?" in shown
 
 
+CRASHES = {
+    "its process was ended by SIGSEGV": "raise(SIGSEGV);",
+    "its process exited with status 3": "exit(3);",
+    "it was ended after 5 s (--isolate): does its code loop for ever?": "for (volatile int i = 1; i;) { }",
+}
+
+
+@pytest.mark.parametrize("wrong", CRASHES)
+def test_in_a_process_of_its_own_code_that_crashes_or_does_not_end_fails_its_run_alone(
+    wrong: str, haltere: Haltere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HALTERE_ISOLATE", "")
+    before = "own->before_window = control->window;"
+    Path("bad.c").write_text("#include <signal.h>\n" + IN_C.replace(before, CRASHES[wrong] + before))
+    given = ("tcp/newreno", "tcp/./bad.c", "--size", "1MB", "--loss", "2%", "--replications", "2")
+    shown = said(haltere("--isolate", "5", "compare", *given), 3)
+    assert f"2 of 2 failed: {wrong}" in shown and "only tcp/newreno completed" in shown
+    (part,) = re.findall(r"tcp/newreno +([\d.]+) ", shown)
+    alone = said(haltere("--isolate", "", "compare", given[0], *given[2:]))
+    assert re.findall(r"tcp/newreno +([\d.]+) ", alone) == [part], "the answer is the same in another process"
+    assert "is not a time limit" in said(haltere("--isolate", "soon", "compare", *given), 2)
+
+
 REFUSED = {
     "line 1: invalid syntax": "def f(:",
     "holds no congestion control: write a class with on_ack": "x = 1",

@@ -53,7 +53,18 @@ def _main(
             help="Run the code that study files name (`tcp/./mine.py`). It has all your rights: read it first.",
         ),
     ] = False,
+    isolate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SECONDS",
+            envvar="HALTERE_ISOLATE",
+            help="Make each run of the simulator in a process of its own, ended after so many seconds: code that "
+            "crashes or loops for ever then fails its run alone.",
+        ),
+    ] = None,
 ) -> None:
+    if isolate:
+        os.environ["HALTERE_ISOLATE"] = isolate
     if allow_code:
         os.environ["HALTERE_ALLOW_CODE"] = "1"
     if kernel:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from haltere.errors import ArgumentError
 from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
     from haltere.executor import Executor
+
+
+ISOLATE = "HALTERE_ISOLATE"
+"""The variable of the environment that has each run in a process of its own, ended after so many seconds."""
 
 
 class Stack(Venue):
@@ -18,10 +24,24 @@ class Stack(Venue):
     )
 
     def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:  # noqa: ARG002 (no rig)
-        """Return threads of this process."""
-        from haltere.executor import ThreadExecutor  # noqa: PLC0415 (help loads nothing heavy)
+        """Return threads of this process, or processes where `HALTERE_ISOLATE` asks for them."""
+        from haltere.executor import ProcessExecutor, ThreadExecutor  # noqa: PLC0415 (help loads nothing heavy)
 
-        return ThreadExecutor(workers, self.description.name)
+        limit = os.environ.get(ISOLATE)
+        if not limit:
+            return ThreadExecutor(workers, self.description.name)
+        try:
+            seconds = float(limit)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < float("inf"):
+            raise ArgumentError(
+                "is not a time limit",
+                field="--isolate",
+                given=limit,
+                right="the seconds that a run may take, such as 300",
+            )
+        return ProcessExecutor(workers, self.description.name, seconds)
 
 
 class Model(Stack):

@@ -243,10 +243,13 @@ static void reduce_oneself(struct controller *c, int64_t sent_to)
 	c->wants_cwr = false;
 }
 
-static void tell_ack(struct controller *c)
+/* The kernel's test for ACKs that need little work is left out where something is outstanding. */
+static void tell_ack(struct controller *c, u32 flags)
 {
+	if (c->echoed)
+		flags = CA_ACK_SLOWPATH | CA_ACK_ECE;
 	if (ops_of(c)->in_ack_event)
-		ops_of(c)->in_ack_event(sock_of(c), CA_ACK_SLOWPATH | (c->echoed ? CA_ACK_ECE : 0));
+		ops_of(c)->in_ack_event(sock_of(c), flags);
 	c->echoed = false;
 }
 
@@ -261,11 +264,11 @@ static void on_echo(void *controller, const haltere_echo *echo, haltere_control 
 	haltere_take_marked(c, echo->total_marked);
 	/* No arrival is told of an ACK while nothing is outstanding. */
 	if (echo->acked_to == echo->sent_to && echo->acked_to == c->told_acked)
-		tell_ack(c);
+		tell_ack(c, 0);
 	decide(c, control);
 }
 
-/* Tells the file what an ACK delivered. The kernel's test for ACKs that need little work is left out. */
+/* Tells the file what an ACK delivered. */
 static void tell_sample(struct controller *c, int64_t acked_to, int64_t rtt, int64_t prior_delivered)
 {
 	struct tcp_sock *tp = &c->tp;
@@ -282,7 +285,7 @@ static void tell_sample(struct controller *c, int64_t acked_to, int64_t rtt, int
 
 		ops_of(c)->pkts_acked(sock_of(c), &sample);
 	}
-	tell_ack(c);
+	tell_ack(c, CA_ACK_SLOWPATH);
 }
 
 static void on_arrival(void *controller, const haltere_arrival *told, haltere_control *control)
