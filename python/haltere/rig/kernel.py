@@ -24,6 +24,7 @@ from haltere.files import write_whole
 from haltere.rig import packages
 
 CONFIG = Path(__file__).with_name("kernel.config")
+_XSTATE = Path(__file__).with_name("xstate.c")
 DEFAULT_HZ = 250
 """The timer frequency of Debian's and most servers' kernels, which the model follows."""
 AGREED = (7, 3)
@@ -267,6 +268,25 @@ def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | No
     if process.returncode != 0:
         said = [line for line in log.read_text().splitlines() if "rror" in line or "***" in line][-8:]
         raise HaltereError("the kernel does not build:\n" + "\n".join(f"  {line}" for line in said))
+
+
+def preloaded(kernel: Kernel) -> Path | None:
+    """Return the library that a kernel is started with, so that it runs on any host (`xstate.c`).
+
+    It stands beside the kernel, and is built when it is not there. None if it cannot be built: most hosts do not need
+    it.
+    """
+    library = kernel.path.with_name("xstate.so")
+    if library.exists():
+        return library
+    made = library.with_name(f".xstate-{os.getpid()}.so")
+    command = ["gcc", "-O2", "-shared", "-fPIC", str(_XSTATE), "-o", str(made), "-ldl"]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+        made.replace(library)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return library
 
 
 def options(kernel: Kernel) -> frozenset[str]:

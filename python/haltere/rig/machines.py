@@ -16,7 +16,7 @@ from pathlib import Path
 
 from haltere.errors import InputError
 from haltere.rig.agent import RUNS
-from haltere.rig.kernel import Kernel
+from haltere.rig.kernel import Kernel, preloaded
 
 MEMORY = "2G"
 SECCOMP = (6, 16)
@@ -85,6 +85,9 @@ def boot(
             os.sched_setaffinity(0, {cpu})
 
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": _memory(folder)}
+    library = preloaded(kernel)
+    if library is not None:
+        environment["LD_PRELOAD"] = str(library)
     try:
         with (folder / f"{worker}.log").open("wb") as log:
             return subprocess.Popen(
