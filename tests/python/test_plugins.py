@@ -77,6 +77,24 @@ def test_newreno_written_again_gives_the_same_bytes_as_the_built_in_one(way: str
     assert result(f"quic@quinn/{way}+haltere", **stack) == result("quic@quinn/newreno+haltere", **stack)
 
 
+CUBIC = (DATA / "cubic.py").read_text()
+CUBIC_WAYS = {"plain": CUBIC, "compiled": compiled(CUBIC), "c": (DATA / "cubic.c").read_text()}
+
+
+@pytest.mark.parametrize("written", CUBIC_WAYS)
+def test_cubic_written_again_gives_the_same_bytes_as_the_built_in_one(written: str) -> None:
+    if written == "compiled":
+        pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+    file = "mine.c" if written == "c" else "mine.py"
+    Path(file).write_text(CUBIC_WAYS[written])
+    long = {"rate": "100Mbit/s", "loss": "0.1%", "queue": "500p", "size": "40MB"}
+    for transport in ("tcp", "quic", "mptcp", "mpquic"):
+        for conditions in ({}, long, {"loss": "8%", "size": "300kB"}):
+            ours = result(f"{transport}/cubic-hystart", **conditions)
+            assert result(f"{transport}/./{file}", **conditions) == ours, (transport, conditions)
+            assert ours != result(f"{transport}/newreno", **conditions)
+
+
 def test_idle_times_and_timeouts_reach_it(way: str) -> None:
     """Loads that pause, and losses of nine in ten for a while."""
 
