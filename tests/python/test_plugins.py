@@ -170,6 +170,19 @@ size = "100kB"
     said(haltere("--allow-code", "run", str(folder), "--out", "out"))
     flows = load("out").flows
     assert sorted(set(flows["contender"])) == ["tcp/./mine.py", "tcp/cubic"]
+    (folder / "claims.py").write_text("""
+from haltere.claims import ahead, all_of, claim
+from haltere.claims.comparison import compare
+
+
+@claim("Ours is quicker.", source="this test")
+def quicker(tables):
+    \"\"\"The ratio of completion times is below one.\"\"\"
+    found = compare(tables, "base", "completion_time", "kind", "tcp/./mine.py", "tcp/cubic", over={})
+    return all_of(ahead("Completion time", found.pooled(), found.metric))
+""")
+    searched = said(haltere("--allow-code", "when", str(folder), "--results", "out", "--minutes", "0.05"))
+    assert "1. Ours is quicker." in searched and "Searched:" in searched
 
 
 WRONG = {
