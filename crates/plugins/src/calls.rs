@@ -1,7 +1,7 @@
 //! A controller behind the functions of the C interface.
 #![allow(unsafe_code, reason = "the functions are those of a library")]
 
-use crate::checked::{UNDECIDED, Verdict};
+use crate::checked::{UNDECIDED, Verdict, same};
 use crate::convert::{Event, size, time};
 use crate::{abi, answers_by_verdict};
 use haltere_net::Time;
@@ -23,7 +23,7 @@ struct Controller {
     state: *mut c_void,
     control: abi::Control,
     /// The controls that were checked last: most calls change nothing.
-    checked: Option<abi::Control>,
+    checked: abi::Control,
     verdict: Verdict,
     /// In a box, so that its address stays.
     #[expect(dead_code, reason = "the library draws from it by its address")]
@@ -85,12 +85,12 @@ impl Controller {
         let state = table.create.map_or(std::ptr::null_mut(), |create| unsafe { create(&form, &mut control) });
         let (paths, memory) = (Vec::new(), Box::default());
         let mut made =
-            Controller { table, state, control, checked: None, verdict: verdict.clone(), dice, paths, memory };
+            Controller { table, state, control, checked: control, verdict: verdict.clone(), dice, paths, memory };
         if state.is_null() && control.failure.is_null() {
             verdict.fail("create: it returned NULL");
             made.verdict = verdict;
         } else {
-            made.look("create");
+            made.look_closely("create");
         }
         made
     }
@@ -114,29 +114,41 @@ impl Controller {
         };
         let mut memory: Box<[u64]> = bytes.chunks(8).map(word).collect();
         let (state, dice) = (memory.as_mut_ptr().cast(), Box::new(config.stream));
-        let mut made =
-            Controller { table, state, control: UNDECIDED, checked: None, verdict, dice, paths: Vec::new(), memory };
+        let mut made = Controller {
+            table,
+            state,
+            control: UNDECIDED,
+            checked: UNDECIDED,
+            verdict,
+            dice,
+            paths: Vec::new(),
+            memory,
+        };
         if !made.verdict.failed() {
             // SAFETY: the function takes the state that it was compiled for, whose bytes these are.
             unsafe { sync(made.state, &mut made.control) };
-            made.look("__init__");
+            made.look_closely("__init__");
         }
         made
     }
 
     /// Takes what the last call decided.
-    #[inline]
+    #[inline(always)]
     fn look(&mut self, call: &str) {
-        if self.checked == Some(self.control) {
-            return;
+        if !same(&self.control, &self.checked) {
+            self.look_closely(call);
         }
+    }
+
+    #[inline(never)]
+    fn look_closely(&mut self, call: &str) {
         if !self.control.failure.is_null() {
             // SAFETY: the interface says that it is a text that ends in a zero and stays until the next call.
             let reason = unsafe { CStr::from_ptr(self.control.failure) }.to_string_lossy().into_owned();
             self.verdict.fail(&format!("{call}: {reason}"));
             return;
         }
-        self.checked = Some(self.control);
+        self.checked = self.control;
         self.verdict.take(call, &self.control);
     }
 
@@ -176,8 +188,10 @@ impl CongestionController for Controller {
 
     fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]) {
         let Some(function) = self.table.on_ack.filter(|_| !self.verdict.failed()) else { return };
-        self.paths.clear();
-        self.paths.extend(siblings.iter().take(PATHS).map(Event::form));
+        if !(siblings.is_empty() && self.paths.is_empty()) {
+            self.paths.clear();
+            self.paths.extend(siblings.iter().take(PATHS).map(Event::form));
+        }
         self.control.ask = abi::HALTERE_ASK_NOTHING;
         // SAFETY: the state is the one that `create` returned; the ACK and as many paths as are said are valid during the call.
         unsafe { function(self.state, &ack.form(), self.paths.as_ptr(), self.paths.len(), &mut self.control) };

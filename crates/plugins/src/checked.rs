@@ -56,6 +56,18 @@ pub const UNDECIDED: abi::Control = abi::Control {
     failure: std::ptr::null(),
 };
 
+/// Whether two controls are the same. All of them are compared, as most calls change none: branches would cost more.
+#[inline]
+pub(crate) fn same(a: &abi::Control, b: &abi::Control) -> bool {
+    let signs = u32::from(a.owns_recovery ^ b.owns_recovery) | u32::from(a.startup ^ b.startup) | (a.ask ^ b.ask);
+    let numbers = (a.window ^ b.window)
+        | (a.ssthresh ^ b.ssthresh)
+        | (a.pacing_rate ^ b.pacing_rate)
+        | (a.send_quantum ^ b.send_quantum)
+        | i64::from(signs);
+    (numbers == 0) & (a.failure == b.failure)
+}
+
 /// Whether a controller still decides. Once it has failed it is not called again, and its last valid decisions hold until the run
 /// ends, which is at once.
 #[derive(Clone, Debug)]
@@ -192,6 +204,27 @@ mod tests {
         assert!(said(|c| c.pacing_rate = -1).starts_with("the pacing rate is -1: "));
         assert!(said(|c| c.send_quantum = LARGEST + 1).starts_with("the send quantum is "));
         assert!(said(|c| c.ask = 3).starts_with("the request 3 is unknown"));
+    }
+
+    #[test]
+    fn controls_are_the_same_if_all_of_them_are() {
+        let one = abi::Control { window: 14_480, ..UNDECIDED };
+        assert!(same(&one, &one.clone()));
+        let changes: [fn(&mut abi::Control); 8] = [
+            |c| c.window += 1,
+            |c| c.ssthresh -= 1,
+            |c| c.pacing_rate = 1,
+            |c| c.send_quantum = 1,
+            |c| c.ask = 1,
+            |c| c.owns_recovery = true,
+            |c| c.startup = false,
+            |c| c.failure = c"it failed".as_ptr(),
+        ];
+        for change in changes {
+            let mut other = one;
+            change(&mut other);
+            assert!(!same(&one, &other) && !same(&other, &one));
+        }
     }
 
     #[test]

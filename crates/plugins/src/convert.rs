@@ -12,23 +12,28 @@ pub(crate) fn size(bytes: u64) -> i64 {
 }
 
 /// A time as the interface has it.
+#[inline]
 pub fn time(at: Time) -> i64 {
     size(at.as_nanos())
 }
 
+#[inline]
 fn span(span: Span) -> i64 {
     size(span.as_nanos())
 }
 
+#[inline]
 fn maybe(known: Option<Span>) -> i64 {
     known.map_or(abi::HALTERE_UNKNOWN, span)
 }
 
+#[inline]
 fn rate(known: Option<Rate>) -> i64 {
     known.map_or(abi::HALTERE_UNKNOWN, |rate| size(rate.as_bps()))
 }
 
 /// The present time, the peer's time and the echo.
+#[inline]
 fn stamps(known: Option<cc::Stamps>) -> [i64; 3] {
     known.map_or([abi::HALTERE_UNKNOWN; 3], |s| [s.now.into(), s.value.into(), s.echo.into()])
 }
@@ -43,6 +48,7 @@ pub trait Event {
 
 impl Event for cc::Established {
     type Form = abi::Established;
+    #[inline]
     fn form(&self) -> abi::Established {
         abi::Established { now: time(self.now), rtt: maybe(self.rtt) }
     }
@@ -50,6 +56,7 @@ impl Event for cc::Established {
 
 impl Event for cc::Sent {
     type Form = abi::Sent;
+    #[inline]
     fn form(&self) -> abi::Sent {
         abi::Sent {
             now: time(self.now),
@@ -65,6 +72,7 @@ impl Event for cc::Sent {
 
 impl Event for cc::Ack {
     type Form = abi::Ack;
+    #[inline]
     fn form(&self) -> abi::Ack {
         let [stamp_now, stamp_value, stamp_echo] = stamps(self.stamps);
         abi::Ack {
@@ -108,6 +116,7 @@ impl Event for cc::Ack {
 
 impl Event for cc::Echo {
     type Form = abi::Echo;
+    #[inline]
     fn form(&self) -> abi::Echo {
         abi::Echo {
             now: time(self.now),
@@ -121,6 +130,7 @@ impl Event for cc::Echo {
 
 impl Event for cc::Arrival {
     type Form = abi::Arrival;
+    #[inline]
     fn form(&self) -> abi::Arrival {
         let [stamp_now, stamp_value, stamp_echo] = stamps(self.stamps);
         abi::Arrival {
@@ -142,6 +152,7 @@ impl Event for cc::Arrival {
 
 impl Event for cc::Lost {
     type Form = abi::Lost;
+    #[inline]
     fn form(&self) -> abi::Lost {
         abi::Lost {
             now: time(self.now),
@@ -160,6 +171,7 @@ impl Event for cc::Lost {
 
 impl Event for cc::Congestion {
     type Form = abi::Congestion;
+    #[inline]
     fn form(&self) -> abi::Congestion {
         abi::Congestion {
             now: time(self.now),
@@ -180,6 +192,7 @@ impl Event for cc::Congestion {
 
 impl Event for PathView {
     type Form = abi::Path;
+    #[inline]
     fn form(&self) -> abi::Path {
         abi::Path {
             id: u32::from(self.id.0),

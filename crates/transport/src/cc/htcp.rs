@@ -68,8 +68,8 @@ pub struct Htcp {
     /// alpha in 128ths (Linux).
     alpha: u64,
     acked: Cumulative,
-    /// Segments that the ACK now processed acknowledges, if its arrival was told.
-    arrived: Option<u64>,
+    /// Whether the arrival of the ACK now processed was told, and with it measured.
+    arrived: bool,
     /// Segments that the next ACK counts for growth: those of the last ACK that arrived while nothing was out of order, also of
     /// one without news, and 1 once they are counted (Linux: `pkts_acked`).
     counts: u64,
@@ -116,7 +116,7 @@ impl Htcp {
             rate: Achieved::default(),
             alpha: ONE,
             acked: Cumulative::default(),
-            arrived: None,
+            arrived: false,
             counts: 1,
         }
     }
@@ -144,8 +144,8 @@ impl Htcp {
         }
     }
 
-    fn observe_rtt(&mut self, ack: &Ack) {
-        let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| self.measured(rtt)) else { return };
+    fn observe_rtt(&mut self, rtt: Option<Span>) {
+        let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()).map(|rtt| self.measured(rtt)) else { return };
         let min = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(min);
         if self.phase == Phase::Open {
@@ -244,18 +244,20 @@ impl CongestionController for Htcp {
 
     fn on_arrival(&mut self, arrival: &Arrival) {
         if self.w.as_linux() {
-            self.arrived = Some(self.note(arrival.acked_to));
+            // The kernel measures an ACK before it looks what is lost or marked.
+            let acked = self.note(arrival.acked_to) * self.w.mss;
+            self.observe_rtt(arrival.rtt);
+            self.observe_rate(arrival.now, acked);
+            self.arrived = true;
         }
     }
 
     fn on_ack(&mut self, ack: &Ack, _: &[PathView]) {
-        let cumulative = match self.arrived.take() {
-            Some(acked) => acked,
-            None => self.note(ack.acked_to),
-        };
-        let acked = if self.w.as_linux() { cumulative * self.w.mss } else { ack.delivered };
-        self.observe_rtt(ack);
-        self.observe_rate(ack.now, acked);
+        if !std::mem::take(&mut self.arrived) {
+            let cumulative = self.note(ack.acked_to) * self.w.mss;
+            self.observe_rtt(ack.rtt);
+            self.observe_rate(ack.now, if self.w.as_linux() { cumulative } else { ack.delivered });
+        }
         self.phase = ack.phase;
         if ack.phase == Phase::Open && self.undo.take().is_some() {
             // The time counts from the end of recovery.
@@ -275,7 +277,7 @@ impl CongestionController for Htcp {
 
     fn on_congestion(&mut self, event: &Congestion) {
         let window = self.w.window;
-        if event.trigger != Trigger::Timeout {
+        if event.trigger != Trigger::Timeout && !self.arrived {
             // The ACK that showed the congestion may have ended a sample.
             self.observe_rate(event.now, 0);
         }
