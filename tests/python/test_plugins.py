@@ -183,6 +183,9 @@ def quicker(tables):
 """)
     searched = said(haltere("--allow-code", "when", str(folder), "--results", "out", "--minutes", "0.05"))
     assert "1. Ours is quicker." in searched and "Searched:" in searched
+    said(haltere("--allow-code", "keep", "out"))
+    kept = json.loads((folder / "kept" / "main.json").read_text())
+    assert kept["claims"] and not kept["canary"], "its code need not be there when others ask whether it is stale"
 
 
 WRONG = {

@@ -17,6 +17,7 @@ from haltere.executor import Task
 from haltere.kept.campaign import Canary, Kept, definition
 from haltere.metrics import METRICS
 from haltere.metrics.tables import Tables
+from haltere.plugins import store
 from haltere.results import tables
 from haltere.study import Run, Study
 
@@ -31,11 +32,14 @@ QUICK_S = 0.5
 def choose(kept: Kept, folder: Path, experiments: Sequence[str]) -> tuple[Canary, ...]:
     """Run some quick runs of a study's experiments, spread over their treatments, and return them with their metrics.
 
-    Fidelities that are not simulated have none: their runs are not exact. Measured paths have none either.
+    Fidelities that are not simulated have none: their runs are not exact. Measured paths have none either, nor has a
+    study that names code of users, which need not be there when it is asked.
     """
     if not _simulated(kept):
         return ()
     study = _study(kept, folder)
+    if any(store.shown(one.scenario_json) != one.scenario_json for one in study.treatments):
+        return ()
     found: list[tuple[float, Canary]] = []
     for run in islice(_spread(study, experiments, kept.replications), TRIED):
         began = time.process_time()
