@@ -365,7 +365,8 @@ fn exit(answer: i64, _: &Told) -> Result<Exit, String> {
     }
 }
 
-fn form(packet: &Packet<Ticket>, fits: bool) -> abi::Packet {
+/// A packet as the interface has it, without room for it.
+fn form(packet: &Packet<Ticket>) -> abi::Packet {
     abi::Packet {
         size: i64::from(packet.len),
         arrived: time(packet.arrived),
@@ -377,7 +378,7 @@ fn form(packet: &Packet<Ticket>, fits: bool) -> abi::Packet {
             Ecn::Ce => abi::HALTERE_CE,
         },
         dscp: u32::from(packet.class),
-        fits,
+        fits: false,
     }
 }
 
@@ -385,7 +386,7 @@ impl QueueDiscipline<Ticket> for Discipline {
     fn enqueue(&mut self, mut packet: Packet<Ticket>, now: Time, fates: &mut Fates<'_, Ticket>) {
         self.told.now = time(now);
         let fits = self.limit.admits(self.backlog, packet.len);
-        let seen = form(&packet, fits);
+        let seen = abi::Packet { fits, ..form(&packet) };
         let ask = |code: &mut dyn Decides, told: &mut Told| code.enqueue(&seen, told);
         match self.answer("enqueue", |asked| asked.enqueue, ask, entry).unwrap_or(Entry::Joins(0)) {
             Entry::Dropped(reason) => fates.drop(packet, reason),
@@ -402,7 +403,7 @@ impl QueueDiscipline<Ticket> for Discipline {
         while self.waiting() > 0 && leaves.is_none() {
             let band = self.band();
             let Some(mut packet) = self.pop(band) else { break };
-            let seen = form(&packet, false);
+            let seen = form(&packet);
             let ask = |code: &mut dyn Decides, told: &mut Told| code.dequeue(&seen, told);
             match self.answer("dequeue", |asked| asked.dequeue, ask, exit).unwrap_or(Exit::Sent) {
                 Exit::Marked if !fates.mark(&mut packet) => fates.drop(packet, DropReason::Early),
@@ -420,5 +421,121 @@ impl QueueDiscipline<Ticket> for Discipline {
 
     fn backlog(&self) -> Backlog {
         self.backlog
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_net::Span;
+    use haltere_net::queue::QueueConfig;
+    use haltere_net::registry::Handle;
+    use haltere_net::rng::Streams;
+    use std::sync::Mutex;
+
+    /// Answers by its dice: mostly what is valid, and notes what it is told.
+    struct Moody {
+        dice: Stream,
+        told: Arc<Mutex<Vec<(i64, Told)>>>,
+    }
+
+    impl Moody {
+        fn one_of(&mut self, queue: &Told, answers: &[i64]) -> Result<i64, String> {
+            let answer = answers[self.dice.below(answers.len() as u64) as usize];
+            self.told.lock().unwrap().push((answer, queue.clone()));
+            Ok(answer)
+        }
+    }
+
+    impl Decides for Moody {
+        fn enqueue(&mut self, _: &abi::Packet, queue: &mut Told) -> Result<i64, String> {
+            self.one_of(queue, &[0, 1, 2, 1 + abi::HALTERE_MARK, abi::HALTERE_DROP, abi::HALTERE_FULL])
+        }
+        fn next_band(&mut self, queue: &mut Told) -> Result<i64, String> {
+            let full: Vec<i64> = (0..).zip(&queue.bands).filter(|(_, band)| band.packets > 0).map(|(n, _)| n).collect();
+            self.one_of(queue, &full)
+        }
+        fn dequeue(&mut self, _: &abi::Packet, queue: &mut Told) -> Result<i64, String> {
+            self.one_of(queue, &[abi::HALTERE_SEND, abi::HALTERE_SEND, abi::HALTERE_MARK, abi::HALTERE_DROP])
+        }
+        fn ready_at(&mut self, queue: &mut Told) -> Result<i64, String> {
+            Ok(queue.now)
+        }
+    }
+
+    const ALL: Asked = Asked { enqueue: true, next_band: true, dequeue: true, ready_at: true };
+
+    /// A queue of numbered packets whose discipline answers by dice.
+    fn queue(limit: &str, told: &Arc<Mutex<Vec<(i64, Told)>>>, streams: &Streams) -> Box<dyn QueueDiscipline<u64>> {
+        let description = Description { name: "./moody", summary: "", reference: "" };
+        let told = told.clone();
+        let make = move |setup: Setup| {
+            assert_eq!((setup.rate, setup.mtu), (8_000_000, 1500));
+            Ok((Box::new(Moody { dice: setup.stream, told: told.clone() }) as Box<dyn Decides>, ALL))
+        };
+        let mut config = QueueConfig::of(Handle(implementation("./moody", description, &[], make).unwrap()));
+        config.set("limit", limit).unwrap();
+        let scale = Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: Span::from_millis(9), mtu: 1500 };
+        config.build(&Place { scale, name: "l/down", streams })
+    }
+
+    #[test]
+    fn packets_leave_or_are_dropped_once_whatever_the_code_says() {
+        for (limit, seed) in [("20p", 1), ("15kB", 2), ("1p", 3)] {
+            let (told, streams) = (Arc::default(), Streams::new(seed, 0));
+            let mut queue = queue(limit, &told, &streams);
+            let mut counters = haltere_net::counters::LinkCounters::default();
+            let (mut dropped, mut left) = (Vec::new(), Vec::new());
+            let mut drop = |fate: haltere_net::queue::Fate<'_, u64>| {
+                if let haltere_net::queue::Fate::Dropped(packet, _) = fate {
+                    dropped.push(packet.body);
+                }
+            };
+            let mut fates = Fates::with_listener(&mut counters, &mut drop);
+            for n in 0..3000u64 {
+                let now = Time::from_nanos(n * 1000);
+                let len = 100 + (n % 9) as u32 * 150;
+                let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+                queue.enqueue(Packet::new(len, n).with(|p| (p.ecn, p.arrived) = (ecn, now)), now, &mut fates);
+                if n % 3 > 0 {
+                    left.extend(queue.dequeue(now, &mut fates).map(|packet| packet.body));
+                }
+            }
+            while queue.ready_at() != Time::NEVER {
+                left.extend(queue.dequeue(Time::from_nanos(4_000_000), &mut fates).map(|packet| packet.body));
+            }
+            assert_eq!((queue.backlog(), streams.faults().raised()), (Backlog::default(), None));
+            assert!(left.len() > 300 && dropped.len() > 300, "{limit}: {} and {}", left.len(), dropped.len());
+            let mut all = [left, dropped].concat();
+            all.sort_unstable();
+            assert!(all.iter().copied().eq(0..3000), "{limit}: each packet has one fate");
+            for (_, told) in told.lock().unwrap().iter() {
+                let sum = |field: fn(&abi::Band) -> i64| told.bands.iter().map(field).sum::<i64>();
+                assert_eq!((sum(|band| band.packets), sum(|band| band.bytes)), (told.packets, told.bytes));
+                assert!(told.bands.iter().all(|band| (band.packets > 0) == (band.head_size > 0)));
+            }
+        }
+    }
+
+    #[test]
+    fn answers_mean_what_they_say_and_others_are_refused() {
+        let mut two = Told::new(Limit::Packets(9));
+        two.bands = vec![EMPTY, abi::Band { packets: 3, ..EMPTY }];
+        assert_eq!(entry(3, &two), Ok(Entry::Joins(3)));
+        assert_eq!(entry(65_535, &two), Ok(Entry::Joins(65_535)));
+        assert_eq!(entry(65_536 + 7, &two), Ok(Entry::JoinsMarked(7)));
+        assert_eq!(entry(-1, &two), Ok(Entry::Dropped(DropReason::Early)));
+        assert_eq!(entry(-2, &two), Ok(Entry::Dropped(DropReason::QueueFull)));
+        assert!(entry(-3, &two).unwrap_err().starts_with("it returned -3: give a band from 0 to 65535, MARK + band"));
+        assert!(entry(131_072, &two).is_err());
+        assert_eq!((served(1, &two), exit(65_536, &two)), (Ok(1), Ok(Exit::Marked)));
+        for wrong in [0, 2, -1] {
+            let said = served(wrong, &two).unwrap_err();
+            assert_eq!(
+                said,
+                format!("it returned {wrong}, in which no packet waits: give a band with packets, such as 1")
+            );
+        }
+        assert_eq!(exit(1, &two).unwrap_err(), "it returned 1: give SEND, MARK or DROP");
     }
 }
