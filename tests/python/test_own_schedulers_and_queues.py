@@ -386,11 +386,15 @@ size = "200kB"
     assert not re.search(r"\.py#[0-9a-f]", (tmp_path / "out" / "report.html").read_text()), "people see no digest"
 
 
-def test_a_kernel_has_no_discipline_of_a_file() -> None:
+def test_neither_kernels_nor_the_emulator_have_disciplines_of_files(haltere: Haltere) -> None:
     link = {"rate": "8Mbit/s", "delay": "20ms", "queue": "./prio.py"}
     data = {"topology": {"kind": "point-to-point", "link": link}, "flows": [{"contender": "tcp/cubic", "size": "9kB"}]}
-    with pytest.raises(InputError, match=r"no queue discipline .*\./prio\.py"):
-        Scenario(data, fidelity="linux")
+    for links in ("kernel", "haltere"):
+        with pytest.raises(InputError, match="the queue of the link 'link' down is a file, which the simulator alone"):
+            Scenario({**data, "links": links}, fidelity="linux")
+    for option in ("--queue", "--down-queue"):
+        shown = said(haltere("link", "--rate", "9Mbit/s", option, "./prio.py", "--", "true"), 2)
+        assert f'{option}: is a file given: ./prio.py right: a discipline that is built in' in shown
 
 
 def test_structures_in_python_are_those_of_the_header() -> None:

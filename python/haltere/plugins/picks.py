@@ -34,9 +34,13 @@ class Ahead:
 
 def candidates(paths: Sequence[Path]) -> list[Path]:
     """Return the paths to choose among: the active ones, or those on standby if no active path is left."""
-    live = [path for path in paths if path.usable and path.paced_until != NEVER and (_held(path) > 0 or _fits(path))]
+    live = [
+        path
+        for path in paths
+        if path.usable and path.paced_until != NEVER and (path.in_flight + path.queued > 0 or _fits(path))
+    ]
     active = [path for path in live if not path.standby]
-    return active or [path for path in live if path.standby]
+    return active or live
 
 
 def is_ready(path: Path, now: int) -> bool:
@@ -44,7 +48,7 @@ def is_ready(path: Path, now: int) -> bool:
 
     A path that holds nothing has room, whatever its window is: no acknowledgement would come to open it.
     """
-    return _is_open(path) and path.usable and path.paced_until <= now
+    return path.paced_until <= now and path.usable and _is_open(path)
 
 
 def wait(paths: Sequence[Path]) -> WaitUntil:
@@ -52,13 +56,10 @@ def wait(paths: Sequence[Path]) -> WaitUntil:
     return WaitUntil(min((path.paced_until for path in paths if _is_open(path)), default=NEVER))
 
 
-def _held(path: Path) -> int:
-    return path.in_flight + path.queued
-
-
 def _fits(path: Path) -> bool:
-    return _held(path) + path.overhead + path.mss <= path.capacity
+    return path.in_flight + path.queued + path.overhead + path.mss <= path.capacity
 
 
 def _is_open(path: Path) -> bool:
-    return _fits(path) and (_held(path) == 0 or _held(path) + path.mss <= path.window)
+    held, mss = path.in_flight + path.queued, path.mss
+    return held + path.overhead + mss <= path.capacity and (held == 0 or held + mss <= path.window)
