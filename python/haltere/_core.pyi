@@ -376,7 +376,7 @@ def certificate(folder: str, kind: str) -> None:
 def plugin_calls() -> list[tuple[int, int]]:
     """Return the threads inside of a call of a user's class, each with a count that changes when the call ends."""
 
-# What congestion controls of Python are told; haltere.h says what each field means.
+# What congestion controls and path schedulers of Python are told; haltere.h says what each field means.
 
 class Established:
     """The handshake is complete (`haltere_established`)."""
@@ -589,6 +589,82 @@ class Path:
     def since_loss(self) -> int: ...
     @property
     def between_losses(self) -> int: ...
+
+class Demand:
+    """The data that a connection has to send (`haltere_demand`)."""
+
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def outstanding(self) -> int: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def beyond(self) -> int: ...
+
+class Dice:
+    """What a path scheduler is made with: the run's own dice."""
+
+    def random(self) -> float:
+        """Return a random number from [0, 1)."""
+
+class Packet:
+    """A packet in front of a link (`haltere_packet`)."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def arrived(self) -> int: ...
+    @property
+    def flow(self) -> int: ...
+    @property
+    def ecn(self) -> int: ...
+    @property
+    def dscp(self) -> int: ...
+    @property
+    def fits(self) -> bool: ...
+
+class Band:
+    """A band of a queue (`haltere_band`)."""
+
+    @property
+    def packets(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def head_size(self) -> int: ...
+    @property
+    def head_arrived(self) -> int: ...
+
+class Queue:
+    """The state of a queue when its discipline is asked (`haltere_queue`)."""
+
+    @property
+    def now(self) -> int: ...
+    @property
+    def packets(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def limit_packets(self) -> int: ...
+    @property
+    def limit_bytes(self) -> int: ...
+    @property
+    def band_count(self) -> int: ...
+    def band(self, number: int) -> Band:
+        """Return the band of a number. Bands that have not been used are empty."""
+
+class QueueConfig:
+    """The facts about a link with which the discipline of its queue is made (`haltere_queue_config`)."""
+
+    @property
+    def rate(self) -> int: ...
+    @property
+    def rtt(self) -> int: ...
+    @property
+    def mtu(self) -> int: ...
+    def random(self) -> float:
+        """Return a random number from [0, 1)."""
 
 class Config:
     """The facts about a path with which a controller is made (`haltere_config`)."""

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,18 @@ def test_every_command_line_of_the_pages_is_understood() -> None:
             _, command, rest = command.resolve_command(context, rest)
 
 
+def _code(words: list[str]) -> set[tuple[str, str]]:
+    """Return the files of code that a command names, each with its kind as `haltere new` has it."""
+    found = set()
+    for option, word in pairwise(["", *words]):
+        if option == "--queue" and (file := store.queue_file(word)):
+            found.add((file, "queue"))
+            continue
+        for file in store.files_of(word):
+            found.add((file, "scheduler" if f"scheduler={file}" in word else "congestion-control"))
+    return found
+
+
 SIMULATED = [
     words
     for page, words in LINES
@@ -204,15 +217,15 @@ def test_the_comparisons_and_traces_of_the_pages_run(
 ) -> None:
     """Each is run with a small object, or for a short time, and once.
 
-    Files of code are those that `haltere new` writes, and files of Linux the one of their page.
+    Files of code are those that `haltere new` writes for their use, and files of Linux the one of their page.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     page = (ROOT / "docs" / "how-to" / "linux-congestion-controls.md").read_text()
-    for file in {file for word in words if (file := store.file_of(word))}:
+    for file, kind in _code(words):
         if Path(file).name.startswith("tcp_"):
             (tmp_path / file).write_text(page.split("```c\n")[1].split("```")[0])
         else:
-            assert haltere("new", "--congestion-control", file).returncode == 0, file
+            assert haltere("new", f"--{kind}", file).returncode == 0, file
     short = ["--duration", "11s"] if "--share" in words else ["--size", "20kB"]
     once = ["--replications", "1"] if words[0] == "compare" else []
     done = haltere(*words, *short, *once)

@@ -1,4 +1,4 @@
-"""The interface of congestion controls, as a page: the structures and constants of `haltere.h` with their comments."""
+"""The interface of code of users, as a page: the structures and constants of `haltere.h` with their comments."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 use haltere_net::Span;
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
+use haltere_net::registry::is_file;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -170,6 +171,9 @@ pub(crate) fn check_config(config: &LinkConfig) -> Result<(), EmulatorError> {
         return Err(EmulatorError::new("mtu", message));
     }
     config.check().map_err(|wrong| EmulatorError::new(wrong.field, wrong.message))?;
+    if is_file(config.queue.discipline().name()) {
+        return Err(EmulatorError::new("queue", "a discipline of a file runs in the simulator alone: give one that is built in"));
+    }
     let mut probabilities = vec![("duplication", config.duplication)];
     match &config.loss {
         LossModel::Uniform { p } => probabilities.push(("loss.p", *p)),

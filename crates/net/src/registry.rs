@@ -51,6 +51,63 @@ impl<A, R> fmt::Debug for Maker<A, R> {
     }
 }
 
+/// A number by which an entry can be tuned: `+gain=1.5` behind its name in a contender.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parameter {
+    /// Its name: small letters, digits and hyphens.
+    pub name: &'static str,
+    /// Its value, unless a contender gives another.
+    pub default: f64,
+    /// The least value.
+    pub least: f64,
+    /// The largest value.
+    pub most: f64,
+    /// Its meaning, in one line.
+    pub summary: &'static str,
+}
+
+impl Parameter {
+    /// The values of some parameters, in their order: those that are given by name, and otherwise the defaults.
+    ///
+    /// # Errors
+    ///
+    /// If there is no parameter of a name, or a value is outside its range. The error says what would be right.
+    pub fn values(all: &[Parameter], given: &[(&str, f64)]) -> Result<Vec<f64>, String> {
+        let mut values: Vec<f64> = all.iter().map(|parameter| parameter.default).collect();
+        for (name, value) in given {
+            let Some(at) = all.iter().position(|parameter| parameter.name == *name) else {
+                let known: Vec<_> = all.iter().map(|parameter| parameter.name).collect();
+                let meant = meant(name, known.iter().copied());
+                let known =
+                    if known.is_empty() { "it has none".into() } else { format!("there are {}", known.join(", ")) };
+                return Err(format!("has the unknown parameter {name:?}: {meant}{known}"));
+            };
+            all[at].check(*value)?;
+            values[at] = *value;
+        }
+        Ok(values)
+    }
+
+    /// Refuses a value outside the range.
+    ///
+    /// # Errors
+    ///
+    /// If it is outside; the error says what would be right.
+    pub fn check(&self, value: f64) -> Result<(), String> {
+        let Parameter { name, least, most, .. } = self;
+        if (*least..=*most).contains(&value) {
+            return Ok(());
+        }
+        Err(format!("sets {name} to {value}: give a number from {least} to {most}"))
+    }
+
+    /// The end of the name of an entry with these values: those that are not the default, as `+gain=1.5`.
+    pub fn tail(all: &[Parameter], values: &[f64]) -> String {
+        let others = all.iter().zip(values).filter(|(parameter, value)| parameter.default != **value);
+        others.map(|(parameter, value)| format!("+{}={value}", parameter.name)).collect()
+    }
+}
+
 /// How a program loads code.
 pub struct Loader<E: 'static> {
     /// The name of a file with the digest of what it holds now.
@@ -62,6 +119,20 @@ pub struct Loader<E: 'static> {
 /// Whether a name is that of a file of code.
 pub fn is_file(name: &str) -> bool {
     ["./", "../", "/"].iter().any(|start| name.starts_with(start))
+}
+
+/// A text as people read it: without the digest of a file that it names.
+pub fn shown(text: &str) -> String {
+    let mut parts = text.split(DIGEST);
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |before, after| before + after.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
+}
+
+/// The name of a file with its digest, without the values of parameters that may follow; other names as they are.
+pub fn untuned(name: &str) -> &str {
+    let Some((file, rest)) = name.split_once(DIGEST) else { return name };
+    let digits = rest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(rest.len());
+    &name[..file.len() + DIGEST.len_utf8() + digits]
 }
 
 /// The entries of a kind that a program loaded.
@@ -314,6 +385,33 @@ mod tests {
         LOADED.fetch_add(1, Ordering::Relaxed);
         let name: &'static str = name.to_string().leak();
         Ok(Box::leak(Box::new(Kind(Description { name, summary: "", reference: "" }))))
+    }
+
+    #[test]
+    fn people_see_no_digest() {
+        assert_eq!(shown("tcp/./mine.py#00ff+gain=2"), "tcp/./mine.py+gain=2");
+        assert_eq!(shown("mptcp/./a.py#00ff+scheduler=./b.c#12+x=1"), "mptcp/./a.py+scheduler=./b.c+x=1");
+        assert_eq!(shown("tcp/cubic"), "tcp/cubic");
+    }
+
+    #[test]
+    fn values_of_parameters_follow_the_digest() {
+        assert_eq!(untuned("./my+own.py#00ff+gain=2"), "./my+own.py#00ff");
+        assert_eq!((untuned("./mine.py#00ff"), untuned("lowest-rtt")), ("./mine.py#00ff", "lowest-rtt"));
+    }
+
+    #[test]
+    fn parameters_have_their_defaults_or_what_is_given() {
+        let of = |name, default| Parameter { name, default, least: 0.0, most: 9.0, summary: "" };
+        let all = [of("gain", 1.0), of("loss", 2.0)];
+        assert_eq!(Parameter::values(&all, &[("loss", 3.5)]), Ok(vec![1.0, 3.5]));
+        assert_eq!(Parameter::tail(&all, &[1.0, 3.5]), "+loss=3.5");
+        let said = |given| Parameter::values(&all, &[given]).unwrap_err();
+        assert_eq!(
+            said(("gian", 1.0)),
+            "has the unknown parameter \"gian\": did you mean \"gain\"? there are gain, loss"
+        );
+        assert_eq!(said(("gain", 9.5)), "sets gain to 9.5: give a number from 0 to 9");
     }
 
     #[test]

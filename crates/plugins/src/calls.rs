@@ -3,15 +3,16 @@
 
 use crate::checked::{UNDECIDED, Verdict, same};
 use crate::convert::{Event, size, time};
+use crate::declared::{description, failure, fits, parameters, random, text};
 use crate::{abi, answers_by_verdict};
 use haltere_net::Time;
-use haltere_net::registry::{Description, Maker};
+use haltere_net::registry::Maker;
 use haltere_net::rng::Stream;
 use haltere_transport::cc::{
-    Ack, Arrival, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, Parameter,
-    PathView, Sent, SlowStart, Startup,
+    Ack, Arrival, Config, Congestion, CongestionController, Echo, Established, Implementation, Lost, Marks, PathView,
+    Sent, SlowStart, Startup,
 };
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::fmt;
 
 /// The most paths that are shown to a controller.
@@ -49,11 +50,6 @@ impl fmt::Debug for Controller {
     }
 }
 
-unsafe extern "C" fn random(dice: *mut c_void) -> u64 {
-    // SAFETY: `dice` is the box of the controller that was created with it, which lives as long as the controller.
-    unsafe { (*dice.cast::<Stream>()).bits() }
-}
-
 impl Controller {
     fn new(name: &'static str, table: &'static abi::CongestionControl, config: Config) -> Controller {
         let mut dice = Box::new(config.stream);
@@ -87,7 +83,7 @@ impl Controller {
         let mut made =
             Controller { table, state, control, checked: control, verdict: verdict.clone(), dice, paths, memory };
         if state.is_null() && control.failure.is_null() {
-            verdict.fail("create: it returned NULL");
+            verdict.fail("create", "it returned NULL");
             made.verdict = verdict;
         } else {
             made.look_closely("create");
@@ -104,7 +100,7 @@ impl Controller {
     ) -> Controller {
         let mut verdict = Verdict::new(shown, config.mss, config.faults.unwrap_or_default());
         let bytes = state.unwrap_or_else(|reason| {
-            verdict.fail(&format!("__init__: {reason}"));
+            verdict.fail("__init__", &reason);
             Vec::new()
         });
         let word = |chunk: &[u8]| {
@@ -142,10 +138,8 @@ impl Controller {
 
     #[inline(never)]
     fn look_closely(&mut self, call: &str) {
-        if !self.control.failure.is_null() {
-            // SAFETY: the interface says that it is a text that ends in a zero and stays until the next call.
-            let reason = unsafe { CStr::from_ptr(self.control.failure) }.to_string_lossy().into_owned();
-            self.verdict.fail(&format!("{call}: {reason}"));
+        if let Some(reason) = failure(self.control.failure) {
+            self.verdict.fail(call, &reason);
             return;
         }
         self.checked = self.control;
@@ -309,22 +303,6 @@ pub fn compiled(
     })))
 }
 
-/// A text of a library, which stays as long as the library: for ever.
-fn text(of: *const c_char, what: &str) -> Result<&'static str, String> {
-    if of.is_null() {
-        return Err(format!("it has no {what}: set it in its table"));
-    }
-    // SAFETY: the interface says that texts end in a zero and stay.
-    let text = unsafe { CStr::from_ptr(of) };
-    text.to_str().map_err(|_| format!("its {what} is not UTF-8: write it in UTF-8"))
-}
-
-/// A parameter's name is written in contenders, so that signs and blanks must not stand in it.
-fn is_name(name: &str) -> bool {
-    let inside = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.bytes().all(inside) && !name.ends_with('-')
-}
-
 /// A congestion control of a table, under this name. `shown` is its name in messages.
 ///
 /// # Errors
@@ -335,30 +313,20 @@ pub(crate) fn from_table(
     name: &'static str,
     table: &'static abi::CongestionControl,
 ) -> Result<&'static Implementation, String> {
-    if table.size != size_of::<abi::CongestionControl>() {
-        return Err(format!(
-            "its table has {} bytes and not {}: build it again with the haltere.h of this version (haltere new writes it)",
-            table.size,
-            size_of::<abi::CongestionControl>()
-        ));
-    }
+    fits::<abi::CongestionControl>(table.size)?;
     let has = [table.create.is_some(), table.on_ack.is_some(), table.on_congestion.is_some()];
     if let Some(missing) = has.iter().position(|has| !has) {
         let missing = ["create", "on_ack", "on_congestion"][missing];
         return Err(format!("its {missing} is NULL: a congestion control needs create, on_ack and on_congestion"));
     }
-    let parameters = parameters(table)?;
+    let parameters = parameters(table.parameters, table.parameter_count)?;
     let marks = match table.flags {
         flags if flags & abi::HALTERE_L4S != 0 => Marks::L4s,
         flags if flags & abi::HALTERE_NEEDS_ECN != 0 => Marks::Needed,
         _ => Marks::Optional,
     };
     let heeds = table.flags & abi::HALTERE_HEEDS_SLOW_START != 0;
-    let description = Description {
-        name,
-        summary: text(table.summary, "summary")?,
-        reference: if table.reference.is_null() { "" } else { text(table.reference, "reference")? },
-    };
+    let description = description(name, table.summary, table.reference)?;
     let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
     let build = Box::leak(Box::new(move |config: Config| -> Box<dyn CongestionController> {
         Box::new(Controller::new(shown, table, config))
@@ -378,28 +346,4 @@ pub(crate) fn from_table(
         values: defaults.leak(),
         build: Maker::Loaded(build),
     })))
-}
-
-fn parameters(table: &abi::CongestionControl) -> Result<Vec<Parameter>, String> {
-    let count = table.parameter_count as usize;
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    if table.parameters.is_null() {
-        return Err(format!("it says that it has {count} parameters, and the pointer to them is NULL"));
-    }
-    // SAFETY: the interface says that there are as many as the count says.
-    let given = unsafe { std::slice::from_raw_parts(table.parameters, count) };
-    let parameter = |(n, given): (usize, &abi::Parameter)| {
-        let name = text(given.name, &format!("name of parameter {n}"))?;
-        if !is_name(name) {
-            return Err(format!("its parameter {name:?} has a wrong name: write small letters, digits and hyphens"));
-        }
-        let abi::Parameter { default_value: default, least, most, .. } = *given;
-        if !(least.is_finite() && most.is_finite() && (least..=most).contains(&default)) {
-            return Err(format!("its parameter {name} has the default {default}, outside its range {least} to {most}"));
-        }
-        Ok(Parameter { name, default, least, most, summary: text(given.summary, &format!("summary of {name}"))? })
-    };
-    given.iter().enumerate().map(parameter).collect()
 }

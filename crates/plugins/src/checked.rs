@@ -1,6 +1,7 @@
 //! The decisions of loaded code, checked before a transport sees them.
 
 use crate::abi;
+use crate::trust::Trust;
 use haltere_net::Rate;
 use haltere_net::fault::Faults;
 use haltere_transport::cc::Ask;
@@ -72,31 +73,27 @@ pub(crate) fn same(a: &abi::Control, b: &abi::Control) -> bool {
 /// ends, which is at once.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// The code's name, for messages.
-    name: &'static str,
-    faults: Faults,
+    trust: Trust,
     /// The decisions that hold.
     pub decisions: Decisions,
-    failed: bool,
 }
 
 impl Verdict {
     /// A controller of this name that has not decided anything.
     pub fn new(name: &'static str, mss: u64, faults: Faults) -> Verdict {
-        Verdict { name, faults, decisions: Decisions::of_none(mss), failed: false }
+        Verdict { trust: Trust::new(name, faults), decisions: Decisions::of_none(mss) }
     }
 
     /// Whether it has failed.
     #[inline]
     pub fn failed(&self) -> bool {
-        self.failed
+        self.trust.failed()
     }
 
-    /// The controller has failed, for this reason.
+    /// The controller has failed in `call`, for this reason.
     #[cold]
-    pub fn fail(&mut self, reason: &str) {
-        self.failed = true;
-        self.faults.raise(format!("{}: {reason}", self.name));
+    pub fn fail(&mut self, call: &str, reason: &str) {
+        self.trust.fail(call, reason);
     }
 
     /// Takes what the controller decided in `call`, if it is valid; otherwise the controller has failed.
@@ -104,7 +101,7 @@ impl Verdict {
     pub fn take(&mut self, call: &str, control: &abi::Control) {
         match checked(control) {
             Ok(decisions) => self.decisions = decisions,
-            Err(wrong) => self.fail(&format!("{call}: {wrong}")),
+            Err(wrong) => self.fail(call, &wrong),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::contender::{Contender, Switch, Transport};
 #[cfg(feature = "stacks")]
-use haltere_net::registry::Registry;
+use haltere_net::registry::{Registry, shown};
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
@@ -169,7 +169,7 @@ impl Contender {
             Some(Value::Scheduler(wanted)) if schedulers.contains(&wanted.name()) => Ok(Some(wanted.name())),
             Some(Value::Scheduler(wanted)) => Err(format!(
                 "{name} has no scheduler {:?} and takes none from outside: there are: {}; or write mpquic@model/…",
-                wanted.name(),
+                shown(wanted.name()),
                 schedulers.join(", ")
             )),
             _ => Ok(None),

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from haltere import core
 from haltere.cli.commands.link import Options
 from haltere.errors import HaltereError, InputError, Place, refuse_below
+from haltere.plugins import store
 
 DIRECTIONS = ("down", "up")
 SHOWN = ("offered", "delivered", "Mbit/s", "queue full", "lost", "too big", "copies", "queueing\nms")
@@ -47,6 +48,11 @@ def _of(options: Options, field: str, direction: str) -> Any:
 def spec(options: Options) -> dict[str, Any]:
     """Return the emulator's specification; raise `InputError` with the option's name."""
     refuse_below(0, seed=options.seed, replication=options.replication)
+    for option in ("--queue", *(_flag("queue", way) for way in DIRECTIONS)):
+        queue = getattr(options, option[2:].replace("-", "_"))
+        if store.queue_file(queue):
+            right = "a discipline that is built in: one of a file runs in the simulator alone"
+            raise InputError("is a file", field=option, given=queue, right=right)
     try:
         both = core.link_config(table(options))
     except core.ScenarioProblem as problem:

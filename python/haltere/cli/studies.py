@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -151,43 +152,77 @@ STARTER = ("study.toml", "figures.toml", "claims.py")
 """The files of a new study."""
 
 
-def new(folder: Path | None, congestion_control: Path | None) -> None:
-    """Write a commented start of a study, or of a congestion control.
+@dataclass(frozen=True)
+class _Starter:
+    """A start of code: its files, its word, the suffixes that there are, and a command that uses a file."""
+
+    name: str
+    word: str
+    command: str
+    suffixes: tuple[str, ...] = (".py", *SOURCES)
+
+
+STARTERS = {
+    "congestion-control": _Starter(
+        "control", "congestion control", "haltere compare tcp/cubic tcp/{file} --rate 40Mbit/s --rtt 50ms --loss 0.1%"
+    ),
+    "scheduler": _Starter(
+        "scheduler",
+        "path scheduler",
+        "haltere compare mptcp/cubic mptcp/cubic+scheduler={file} --path rate=20Mbit/s,rtt=20ms "
+        "--path rate=10Mbit/s,rtt=60ms",
+        (".py", ".c"),
+    ),
+    "queue": _Starter(
+        "queue",
+        "queue discipline",
+        "haltere compare tcp/cubic tcp/bbr --rate 20Mbit/s --rtt 40ms --queue 1000p --queue {file}",
+        (".py", ".c"),
+    ),
+}
+"""The kinds of code that a new file may hold, by the option of `haltere new`."""
+
+
+def new(folder: Path | None, code: Mapping[str, Path | None]) -> None:
+    """Write a commented start of a study, or of code.
+
+    Args:
+        folder: the study's folder.
+        code: files by the kinds of code, which are those of `STARTERS`.
 
     Raises:
-        InputError: if not one of the two is given, or it cannot be written.
+        InputError: if not one of all is given, or it cannot be written.
     """
-    if (folder is None) == (congestion_control is None):
-        right = "haltere new my-study, or haltere new --congestion-control mine.py"
-        raise InputError("give a study's name or a congestion control's file", right=right)
+    given = {kind: file for kind, file in code.items() if file is not None}
+    if (folder is not None) + len(given) != 1:
+        right = "haltere new my-study, or " + " or ".join(f"haltere new --{kind} mine.py" for kind in STARTERS)
+        raise InputError("give a study's name or a file of code, and one of them", right=right)
     if folder is not None:
         _new_study(folder)
-    if congestion_control is not None:
-        _new_control(congestion_control)
+    for kind, file in given.items():
+        _new_code(kind, file)
 
 
-def _new_control(file: Path) -> None:
-    """Write a congestion control that runs as it is, and the interface beside it where its language needs that."""
-    suffixes = (".py", *SOURCES)
+def _new_code(kind: str, file: Path) -> None:
+    """Write code that runs as it is, and the interface beside it where its language needs that."""
+    starter = STARTERS[kind]
     name = file.stem
-    if file.suffix not in suffixes or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        right = " or ".join(f"mine{suffix}" for suffix in suffixes)
-        raise InputError(
-            "is no name for a congestion control", field="congestion-control", given=shown(file), right=right
-        )
+    if file.suffix not in starter.suffixes or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        right = " or ".join(f"mine{suffix}" for suffix in starter.suffixes)
+        raise InputError(f"is no name for a {starter.word}", field=kind, given=shown(file), right=right)
     beside = {".c": "haltere.h", ".rs": "haltere.rs"}.get(file.suffix)
-    starter = files("haltere").joinpath("starter", f"control{file.suffix}").read_text(encoding="utf-8")
-    text = starter.replace("NAME", name).replace("TITLE", name.replace("_", " ").title().replace(" ", ""))
+    text = files("haltere").joinpath("starter", f"{starter.name}{file.suffix}").read_text(encoding="utf-8")
+    text = text.replace("NAME", name).replace("TITLE", name.replace("_", " ").title().replace(" ", ""))
     if file.exists():
-        raise InputError("is there already", field="congestion-control", given=shown(file), right="another name")
+        raise InputError("is there already", field=kind, given=shown(file), right="another name")
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, text)
     if beside:
         write_whole(file.parent / beside, files("haltere").joinpath("plugins", "include", beside).read_bytes())
     with_beside = f", with {beside} beside it" if beside else ""
     named = shown(file) if shown(file).startswith(("/", "./", "../")) else f"./{shown(file)}"
-    show.say(f"{shown(file)} is a congestion control that runs as it is{with_beside}")
-    show.say(f"next: haltere compare tcp/cubic tcp/{named} --rate 40Mbit/s --rtt 50ms --loss 0.1%")
+    show.say(f"{shown(file)} is a {starter.word} that runs as it is{with_beside}")
+    show.say(f"next: {starter.command.format(file=named)}")
 
 
 def _new_study(folder: Path) -> None:

@@ -229,14 +229,14 @@ def _notes(runs: Runs, failed: set[int], lost: list[int]) -> tuple[str, ...]:
     if runs.refused:
         mask, why = next(iter(runs.refused.items()))
         notes.append(
-            f"{_mixtures(len(runs.refused))} cannot be: {runs.space.text(mask)} ({why}). The values are means over the "
-            "orders that avoid them"
+            f"{_mixtures(len(runs.refused))} cannot be: {store.shown(runs.space.text(mask))} ({why}). The values are "
+            "means over the orders that avoid them"
         )
     if failed:
         mask = min(failed)
         notes.append(
-            f"{_mixtures(len(failed))} failed: {runs.space.text(mask)} ({runs.failures[mask]}). The values are means "
-            "over the orders that avoid them"
+            f"{_mixtures(len(failed))} failed: {store.shown(runs.space.text(mask))} ({runs.failures[mask]}). The "
+            "values are means over the orders that avoid them"
         )
     if lost:
         notes.append(f"in {len(lost)} replications a contender itself failed; they are left out")
@@ -251,5 +251,5 @@ def _stuck(runs: Runs, reasons: dict[int, str]) -> HaltereError:
     mask, why = next(iter(reasons.items()))
     return HaltereError(
         f"no order of switching leads from {runs.space.a.text} to {runs.space.b.text}: among the mixtures in the way "
-        f"is {runs.space.text(mask)} ({why})"
+        f"is {store.shown(runs.space.text(mask))} ({why})"
     )

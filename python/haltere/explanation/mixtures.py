@@ -17,6 +17,7 @@ from haltere import core
 from haltere.errors import ArgumentError, InputError
 from haltere.explanation import equals
 from haltere.fidelity import Fidelity, of, simulated
+from haltere.plugins import store
 
 CONTROL, TRANSPORT, IMPLEMENTATION = "congestion control", "transport", "implementation"
 """Names of the parts that are no switches. The last two name the rest, which no switch explains."""
@@ -76,6 +77,10 @@ class Part:
     settings: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {})
     only: str | None = None
     needs: frozenset[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        for name in ("before", "after"):  # people see no digest of a file of code
+            object.__setattr__(self, name, store.shown(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,6 @@ class Space:
         if not end.model:
             return self._in_stack(end, control, has)
         own = f"@{end.implementation}" if end.implementation else ""
-        base = Point.read(f"{end.transport}{own}/{control}", self.fidelity)
         wanted: dict[str, str] = {}
         for point in (other, end):
             if point is end or point.control == control:
@@ -168,6 +172,11 @@ class Space:
                 wanted |= part.settings[part.name in has]
         if end.family == "quic":
             wanted = {name: equals.common(name, value) for name, value in wanted.items()}
+        # A scheduler of a file has parameters, which the contender has with it alone.
+        scheduler = wanted.get("scheduler", "")
+        base = Point.read(
+            f"{end.transport}{own}/{control}" + (f"+scheduler={scheduler}" if "/" in scheduler else ""), self.fidelity
+        )
         return base.text + "".join(
             _written(name, value)
             for name, value in sorted(wanted.items())

@@ -1,8 +1,9 @@
-"""Congestion controls that users bring, as files that contenders name: `tcp/./mine.py`, `quic/./libmine.so`.
+"""Code that users bring, as files: congestion controls, path schedulers and queue disciplines.
 
+Contenders name files, `tcp/./mine.py` and `mptcp/cubic+scheduler=./mine.py`, and queues do, `./mine.py:limit=100p`.
 `store` keeps files by the digest of what they hold, and knows which of them their user asked for; `classes` loads
-classes of Python; `by_numba` compiles these; `building` builds sources in C and Rust. The extension module calls
-`loaded`, `named`, `reason` and `takes_paths`.
+classes of Python; `by_numba` compiles these; `building` builds sources in C and Rust; `picks` is what schedulers answer
+with. The extension module calls `loaded`, `named`, `reason` and `takes_paths`.
 
 Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one
 that a study or scenario file names runs only where that is allowed (`haltere --allow-code`, `allow()`).
@@ -19,32 +20,54 @@ from pathlib import Path
 from typing import Any
 
 from haltere.plugins import store, watch
-from haltere.plugins.classes import COMPILED, Described, describe, parameter
+from haltere.plugins.classes import COMPILED, KINDS, Described, describe, parameter
+from haltere.plugins.picks import NEVER, Ahead, WaitUntil, candidates, is_ready, wait
 
 __all__ = [
     "ASK_APP_LIMITED",
     "ASK_REDUCE",
+    "CE",
+    "DROP",
+    "ECT_0",
+    "ECT_1",
+    "FULL",
+    "MARK",
     "NEVER",
+    "NOT_ECT",
+    "SEND",
     "UNKNOWN",
+    "Ahead",
     "Phase",
     "Trigger",
+    "WaitUntil",
     "allow",
+    "candidates",
     "compiled",
+    "is_ready",
     "loaded",
     "named",
     "parameter",
     "reason",
     "takes_paths",
+    "wait",
 ]
 
 UNKNOWN = -1
 """In the place of a time or size of an event: it is not known."""
-NEVER = 2**63 - 1
-"""In the place of a slow-start threshold: none is set."""
 ASK_APP_LIMITED = 1
 """As `ask` of a controller: mark delivery-rate samples as application-limited."""
 ASK_REDUCE = 2
 """As `ask` of a controller: reduce the window as for a mark; TCP alone does it."""
+SEND = 0
+"""As answer of `dequeue` of a queue discipline: the packet leaves."""
+DROP = -1
+"""As answer of `enqueue` and `dequeue`: the packet is dropped to signal congestion."""
+FULL = -2
+"""As answer of `enqueue`: the packet is dropped because there is no room for it."""
+MARK = 65536
+"""As answer of `dequeue`, and added to the band by `enqueue`: the packet is marked, or dropped if it cannot be."""
+NOT_ECT, ECT_1, ECT_0, CE = range(4)
+"""The ECN field of a packet: not capable, capable (ECT(1), which asks for L4S, and ECT(0)), and marked."""
 
 
 class Trigger(IntEnum):
@@ -75,8 +98,8 @@ def compiled(cls: type) -> type:
     return cls
 
 
-def loaded(name: str) -> Described | Path:
-    """Return the code for which a name with a digest stands.
+def loaded(name: str, kind: str) -> Described | Path:
+    """Return the code for which a name with a digest stands. `kind` is what it is to be: a key of `classes.KINDS`.
 
     Returns:
         The description of a class of Python, or the path of a shared library.
@@ -88,7 +111,7 @@ def loaded(name: str) -> Described | Path:
     kept = store.find(file, digest)
     if kept.suffix != ".py":
         return kept
-    described = describe(kept, file)
+    described = describe(kept, file, KINDS[kind])
     watch.begin(_calls)
     if not described.wants_compiled:
         return described

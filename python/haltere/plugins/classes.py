@@ -1,10 +1,10 @@
-"""Classes of Python as congestion controls: how they are found in a file, and what they say of themselves."""
+"""Classes of Python as code of users: how they are found in a file, and what they say of themselves."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -25,15 +25,60 @@ METHODS = {
     "set_mss": 2,
 }
 """The methods that a congestion control may have, and how many values each is given (`on_ack` or one more)."""
-FLAGS = ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")
-"""The attributes of a class that say what it needs of its transport."""
-NEEDED = ("on_ack", "on_congestion")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of code, and the methods of its classes. `word` is the core's word for the kind.
+
+    Attributes:
+        signs: the methods by any of which a class of the kind is known, with their arguments.
+        methods: the methods that it may have, and how many values each is given.
+        needed: the methods that it must have.
+        flags: the attributes that say what it needs of its surroundings.
+        compiles: whether `haltere.compiled` compiles it.
+    """
+
+    word: str
+    signs: Mapping[str, str]
+    methods: Mapping[str, int]
+    needed: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    compiles: bool = False
+
+    @property
+    def right(self) -> str:
+        """The needs of a class, in words."""
+        return f"a {self.word} needs {' and '.join(self.needed)}"
+
+
+CONTROL = Kind(
+    "congestion control",
+    {"on_ack": "self, ack", "on_congestion": "self, event"},
+    METHODS,
+    ("on_ack", "on_congestion"),
+    ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts"),
+    compiles=True,
+)
+SCHEDULER = Kind(
+    "path scheduler",
+    {"pick": "self, paths, demand, now"},
+    {"pick": 3, "on_given": 3, "on_blocked": 2},
+    ("pick",),
+    ("ignores_demand",),
+)
+QUEUE = Kind(
+    "queue discipline",
+    {"enqueue": "self, packet, queue", "next_band": "self, queue", "dequeue": "self, packet, queue"},
+    {"enqueue": 2, "next_band": 1, "dequeue": 2, "ready_at": 1},
+)
+KINDS = {kind.word: kind for kind in (CONTROL, SCHEDULER, QUEUE)}
 COMPILED = "__haltere_compiled__"
 """The attribute that `haltere.compiled` gives a class."""
 
 
 class parameter:  # noqa: N801 it is written like a function, as `dataclasses.field` is
-    """A number by which a congestion control can be tuned: `+gain=1.5` behind its file's name in a contender.
+    """A number by which code can be tuned: `+gain=1.5` behind its file's name in a contender.
 
     An attribute of a class; what `self.gain` is in its methods is the number.
 
@@ -57,31 +102,33 @@ class Declared:
 
 @dataclass(frozen=True)
 class Described:
-    """The description of a class by itself. `make` takes the facts about a path and the values of the parameters."""
+    """The description of a class by itself. `make` takes what its kind is made with and the values of the parameters.
+
+    Attributes:
+        flags: those of its kind's `flags` that are true.
+        burst: for a path scheduler, the bytes that a path gets for a pick; 0 means one packet.
+    """
 
     cls: type
     make: Callable[[Any, Sequence[tuple[str, float]]], Any]
     label: str
     summary: str
     reference: str = ""
-    needs_ecn: bool = False
-    l4s: bool = False
-    coupled: bool = False
-    heeds_slow_start: bool = False
-    prompt_rtts: bool = False
+    flags: frozenset[str] = frozenset()
+    burst: int = 0
     parameters: list[Declared] = field(default_factory=list)
     wants_compiled: bool = False
     compiled: Any = None
     """Its functions, once it is compiled."""
 
 
-def describe(source: Path, name: str) -> Described:
-    """Return what the congestion control of a file says of itself. `name` stands for the file in messages.
+def describe(source: Path, name: str, kind: Kind) -> Described:
+    """Return what the class of a kind in a file says of itself. `name` stands for the file in messages.
 
     Raises:
         ValueError: if the file is wrong, or holds none or several; the message names the line and the remedy.
     """
-    return of_class(_class(_module(source, name), name), name)
+    return of_class(_class(_module(source, name), name, kind), name, kind)
 
 
 def _module(source: Path, name: str) -> ModuleType:
@@ -100,27 +147,35 @@ def _module(source: Path, name: str) -> ModuleType:
     return module
 
 
-def _class(module: ModuleType, name: str) -> type:
+def _class(module: ModuleType, name: str, kind: Kind) -> type:
     own = [
         thing
         for thing in vars(module).values()
-        if inspect.isclass(thing) and thing.__module__ == module.__name__ and hasattr(thing, "on_ack")
+        if inspect.isclass(thing)
+        and thing.__module__ == module.__name__
+        and any(hasattr(thing, sign) for sign in kind.signs)
     ]
     if len(own) == 1:
         return own[0]
     if not own:
-        raise ValueError(
-            f"{name} holds no congestion control: write a class with on_ack(self, ack) and on_congestion(self, event)"
-        )
+        joiner = " and " if len(kind.needed) > 1 else " or "
+        methods = joiner.join(f"{method}({arguments})" for method, arguments in kind.signs.items())
+        raise ValueError(f"{name} holds no {kind.word}: write a class with {methods}")
     names = ", ".join(thing.__name__ for thing in own)
     raise ValueError(
-        f"{name} holds several congestion controls ({names}): leave one in this file, which is what a contender names"
+        f"{name} holds several {kind.word}s ({names}): leave one in this file, which is what a contender names"
     )
 
 
-def of_class(cls: type, name: str) -> Described:
-    """Return what a class says of itself; raise `ValueError` if it is no congestion control."""
-    _check_methods(cls, name)
+def of_class(cls: type, name: str, kind: Kind) -> Described:
+    """Return what a class says of itself; raise `ValueError` if it is none of this kind."""
+    _check_methods(cls, name, kind)
+    wants_compiled = bool(getattr(cls, COMPILED, False))
+    if wants_compiled and not kind.compiles:
+        raise ValueError(f"{name}: a {kind.word} is not compiled: leave @haltere.compiled out, or write it in C")
+    burst = getattr(cls, "burst", 0)
+    if not isinstance(burst, int):
+        raise ValueError(f"{name}: {cls.__name__}.burst is {burst!r}: give a whole number of bytes")
     own = {key: value for key in dir(cls) if isinstance(value := getattr(cls, key), parameter)}
     parameters = [_declared(key.replace("_", "-"), value, name) for key, value in own.items()]
     attributes = dict(zip((declared.name for declared in parameters), own, strict=True))
@@ -129,13 +184,10 @@ def of_class(cls: type, name: str) -> Described:
         made: Any = object.__new__(cls)
         for key, value in values:
             setattr(made, attributes[key], value)
-        made.__init__(config)
+        if inspect.isfunction(getattr(cls, "__init__", None)):
+            made.__init__(config)
         return made
 
-    flags = {
-        flag: bool(getattr(cls, flag, False))
-        for flag in ("needs_ecn", "l4s", "coupled", "heeds_slow_start", "prompt_rtts")
-    }
     doc = inspect.getdoc(cls)
     return Described(
         cls,
@@ -143,9 +195,10 @@ def of_class(cls: type, name: str) -> Described:
         label=str(getattr(cls, "label", cls.__name__)),
         summary=doc.splitlines()[0] if doc else cls.__name__,
         reference=str(getattr(cls, "reference", "")),
+        flags=frozenset(flag for flag in kind.flags if getattr(cls, flag, False)),
+        burst=burst,
         parameters=parameters,
-        wants_compiled=bool(getattr(cls, COMPILED, False)),
-        **flags,
+        wants_compiled=wants_compiled,
     )
 
 
@@ -158,18 +211,17 @@ def _declared(key: str, given: parameter, name: str) -> Declared:
     return Declared(key, given.default, given.least, given.most, given.meaning)
 
 
-def _check_methods(cls: type, name: str) -> None:
-    for missing in NEEDED:
+def _check_methods(cls: type, name: str, kind: Kind) -> None:
+    for missing in kind.needed:
         if not callable(getattr(cls, missing, None)):
-            right = f"a congestion control needs {' and '.join(NEEDED)}"
-            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}: {right}")
+            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}: {kind.right}")
     for key, method in inspect.getmembers(cls, callable):
-        if key.startswith("on_") and key not in METHODS:
-            near = nearest(key, list(METHODS))
+        if key.startswith("on_") and key not in kind.methods:
+            near = nearest(key, list(kind.methods))
             meant = f"did you mean {near}? " if near else ""
-            raise ValueError(f"{name}: nothing calls {cls.__name__}.{key}: {meant}there are {', '.join(METHODS)}")
-        if key in METHODS:
-            _check_arguments(f"{cls.__name__}.{key}", method, METHODS[key], name, more=key == "on_ack")
+            raise ValueError(f"{name}: nothing calls {cls.__name__}.{key}: {meant}there are {', '.join(kind.methods)}")
+        if key in kind.methods:
+            _check_arguments(f"{cls.__name__}.{key}", method, kind.methods[key], name, more=key == "on_ack")
 
 
 def _check_arguments(which: str, method: Any, count: int, name: str, *, more: bool) -> None:

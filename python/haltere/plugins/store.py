@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from haltere.files import write_whole
 from haltere.plugins import building
@@ -18,14 +20,18 @@ DIGEST = "#"
 """The sign between the name of a file and the digest."""
 SOURCES = (".c", ".rs")
 """How names of sources end that are built into libraries."""
-SUFFIXES = (".py", ".so", *SOURCES)
-"""How names of files of code end."""
 _DIGITS = 16
 
 ALLOW = "HALTERE_ALLOW_CODE"
 """The variable of the environment that allows all code that study and scenario files name: `1`."""
 
 _WITH_DIGEST = re.compile(rf"(\.(?:py|so|c|rs)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
+
+_FILE = re.compile(rf"(?P<file>\.{{0,2}}/.*?\.(?:py|so|c|rs))(?P<digest>{DIGEST}[0-9a-f]*)?(?=$|[+\-])")
+"""The file at the start of what follows the transport in a contender."""
+_SCHEDULER = re.compile(rf"\+scheduler={_FILE.pattern}")
+_FILE_ALONE = re.compile(r"(?P<file>\.{0,2}/[^:#]*\.(?:py|so|c|rs))(?=$|:)")
+"""The file at the start of a queue."""
 
 _asked: set[Path] = set()
 """The files that the user asked for in this process."""
@@ -36,29 +42,57 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "haltere" / "code"
 
 
-def file_of(contender: str) -> str | None:
-    """Return the file that a contender names; None if it names none, or one with a digest.
+def files_of(contender: str) -> list[str]:
+    """Return the files that a contender names, without those that have a digest.
 
-    >>> file_of("tcp/./mine.py+gain=2"), file_of("./mine.py"), file_of("tcp/cubic")
+    >>> files_of("tcp/./mine.py+gain=2"), files_of("./mine.py"), files_of("mptcp/./a.c+scheduler=./b.py")
     """
-    alone = contender.startswith(("./", "../", "/"))
-    _, slash, rest = ("", "/", contender) if alone else contender.partition("/")
-    if not slash or not rest.startswith(("./", "../", "/")) or DIGEST in rest:
-        return None
-    ends = [m.end() for suffix in SUFFIXES for m in re.finditer(re.escape(suffix) + r"(?=$|[+\-])", rest)]
-    return rest[: min(ends)] if ends else None
+    return [found["file"] for found in _found(contender)]
+
+
+def _found(contender: str) -> list[re.Match[str]]:
+    """Return where a contender names files without digests: its congestion control, and its scheduler."""
+    start = 0 if contender.startswith(("./", "../", "/")) else contender.find("/") + 1
+    control = _FILE.match(contender, start)
+    scheduler = _SCHEDULER.search(contender, control.end() if control else start)
+    return [found for found in (control, scheduler) if found and not found["digest"]]
 
 
 def with_digest(contender: str, base: Path) -> str:
-    """Return a contender whose file, below `base`, is kept and has its digest behind its name; others as they are.
+    """Return a contender whose files, below `base`, are kept and have digests behind their names; others as they are.
+
+    Raises:
+        ValueError: if nobody asked for a file, or it cannot be read or built; the message says what to do.
+    """
+    for found in reversed(_found(contender)):
+        end = found.end("file")
+        contender = f"{contender[:end]}{DIGEST}{keep(base / found['file'])}{contender[end:]}"
+    return contender
+
+
+def queue_file(queue: Any) -> str | None:
+    """Return the file that a queue of a scenario names, a word or a table; None if it names none, or one with a digest.
+
+    >>> queue_file("./mine.py:limit=9p"), queue_file({"discipline": "./mine.c"}), queue_file("1000p")
+    """
+    name = queue.get("discipline") if isinstance(queue, Mapping) else queue
+    found = _FILE_ALONE.match(name.strip()) if isinstance(name, str) else None
+    return found["file"] if found else None
+
+
+def queue_with_digest(queue: Any, base: Path) -> Any:
+    """Return a queue whose file, below `base`, is kept and has its digest behind its name; others as they are.
 
     Raises:
         ValueError: if nobody asked for the file, or it cannot be read or built; the message says what to do.
     """
-    file = file_of(contender)
+    file = queue_file(queue)
     if file is None:
-        return contender
-    return contender.replace(file, f"{file}{DIGEST}{keep(base / file)}", 1)
+        return queue
+    named = f"{file}{DIGEST}{keep(base / file)}"
+    if isinstance(queue, Mapping):
+        return {**queue, "discipline": named}
+    return queue.replace(file, named, 1)
 
 
 def shown(text: str) -> str:
@@ -66,9 +100,10 @@ def shown(text: str) -> str:
     return _WITH_DIGEST.sub(r"\1", text)
 
 
-def ask(*contenders: str) -> None:
-    """Note that the user asked for the files that contenders name, which are below the working directory."""
-    _asked.update(Path(file).resolve() for contender in contenders if (file := file_of(contender)))
+def ask(*contenders: str, queues: Iterable[Any] = ()) -> None:
+    """Note that the user asked for the files that contenders and queues name, below the working directory."""
+    files = [file for contender in contenders for file in files_of(contender)]
+    _asked.update(Path(file).resolve() for file in [*files, *filter(None, map(queue_file, queues))])
 
 
 def keep(file: Path) -> str:

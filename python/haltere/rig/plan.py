@@ -331,6 +331,7 @@ def plan(scenario: core.Scenario, seed: int = 0, replication: int = 0) -> Plan:
         Link(i, link["name"], (link["from"], link["to"]), Direction(**link["down"]), Direction(**link["up"]))
         for i, link in enumerate(network["links"])
     )
+    _check_code(links)
     if network["made_by"] == "kernel":
         _check_kernel_links(links)
     flows = tuple(_flow(flow) for flow in network["flows"])
@@ -381,6 +382,15 @@ def _paths(ways: list[Json], transport: str) -> tuple[FlowPath, ...]:
     """Return the paths that a transport uses of those that a flow has."""
     several = transport in ("mptcp", "mpquic")
     return tuple(FlowPath(**way) for way in (ways if several else ways[:1]))
+
+
+def _check_code(links: tuple[Link, ...]) -> None:
+    """Refuse queues whose discipline is a file of code: nobody would hear of it if that fails."""
+    for link in links:
+        for name, direction in link.directions:
+            if direction.queue["discipline"].startswith((".", "/")):
+                where = f"the queue of the link {link.name!r} {name} is a file, which the simulator alone runs"
+                raise core.ScenarioProblem(where + ': choose another one, or fidelity "model"', "topology")
 
 
 def _check_kernel_links(links: tuple[Link, ...]) -> None:

@@ -71,8 +71,8 @@ class Scenario:
         self.fidelity: Fidelity = fidelity
         self.folder = folder or Path()
         if source is None:
-            # Whoever writes a contender into a program asks for its code; one in a file is asked for otherwise.
-            store.ask(*_contenders(self.data))
+            # Whoever names code in a program asks for it; that in a file is asked for otherwise.
+            store.ask(*_contenders(self.data), queues=files.queues(self.data.get("topology")))
         try:
             self.data = files.inline(self.data, self.folder)
             self.measured = measured.find(self.data, self.folder)

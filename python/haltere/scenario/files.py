@@ -2,13 +2,14 @@
 
 `rate = { trace = "LTE.down" }` of a link names a recorded rate of mahimahi's form, `capture = "office.pcap"` of a load
 packets that are replayed, `trace = "sensor.csv"` of a flow's `mqtt` the times and sizes of messages, and `page` of a
-flow a HAR file (`har`). A contender that names a file of code is given the digest of what it holds (`plugins.store`).
+flow a HAR file (`har`). Contenders and queues that name files of code are given the digests of what they hold
+(`plugins.store`).
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def inline(scenario: Any, folder: Path) -> Any:
         changed["flows"] = [_flow(flow, f"flows[{i}]", folder) for i, flow in enumerate(flows)]
         changed["flows"] = [_code(flow, f"flows[{i}].contender", folder) for i, flow in enumerate(changed["flows"])]
     if isinstance(topology := scenario.get("topology"), Mapping):
-        changed["topology"] = _topology(topology, folder)
+        changed["topology"] = _queues(_topology(topology, folder), "topology", folder)
     if isinstance(loads := scenario.get("loads"), list):
         read = partial(_read, at="capture", folder=folder, reader=packets)
         changed["loads"] = [read(load, path=f"loads[{i}].capture") for i, load in enumerate(loads)]
@@ -71,6 +72,31 @@ def _code(flow: Any, path: str, folder: Path) -> Any:
     except ValueError as error:
         raise ScenarioProblem(str(error), path) from None
     return flow if found == contender else {**flow, "contender": found}
+
+
+def queues(topology: Any) -> Iterator[Any]:
+    """Return the queues of all links and cells of a topology."""
+    if isinstance(topology, Mapping):
+        for name, value in topology.items():
+            yield from [value] if name == "queue" else queues(value)
+    elif isinstance(topology, list):
+        for value in topology:
+            yield from queues(value)
+
+
+def _queues(value: Any, path: str, folder: Path) -> Any:
+    """Return a part of a topology in which queues that name files have their digests."""
+    if isinstance(value, list):
+        return [_queues(one, f"{path}[{i}]", folder) for i, one in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    changed = {name: _queues(one, f"{path}.{name}", folder) for name, one in value.items() if name != "queue"}
+    if "queue" in value:
+        try:
+            changed["queue"] = store.queue_with_digest(value["queue"], folder)
+        except ValueError as error:
+            raise ScenarioProblem(str(error), f"{path}.queue") from None
+    return changed
 
 
 def _flow(flow: Any, path: str, folder: Path) -> Any:

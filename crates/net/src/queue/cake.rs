@@ -21,7 +21,7 @@ use super::cake_shaper::{Framing, Line, Shaper};
 use super::cake_tin::{FlowMode, Tin};
 use super::cobalt;
 use super::packets::Store;
-use super::{Backlog, DropReason, Fates, Implementation, Place, QueueDiscipline, Value, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Maker, Place, QueueDiscipline, Value, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -34,7 +34,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "a shaper with classes, equal shares for hosts and for the flows of each, and COBALT on each flow",
         reference: "Høiland-Jørgensen, Täht, Morton, LANMAN 2018; Linux net/sched/sch_cake.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -7,7 +7,7 @@
 
 use super::codel_control::{Control, State};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
@@ -18,7 +18,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "controlled delay: drops or marks at the head, more and more often while the delay stays above a target",
         reference: "RFC 8289; Linux net/sched/sch_codel.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

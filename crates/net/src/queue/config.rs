@@ -8,7 +8,7 @@ use super::length::{Length, Limit, Scale};
 use super::tickets::{Ticket, Ticketed};
 use super::{DROP_TAIL, QueueDiscipline, compiled, drop_tail};
 use crate::nearest::meant;
-use crate::registry::{Description, Handle, Registry};
+use crate::registry::{Description, Handle, Maker, Registry, shown};
 use crate::rng::{Stream, Streams};
 use crate::time::Span;
 use crate::units::{self, Bytes, QuantityError, Rate};
@@ -24,7 +24,7 @@ pub struct Implementation {
     /// Its name, summary and reference.
     pub description: Description,
     /// Its parameters with their defaults, from which a queue is built.
-    pub defaults: fn() -> Box<dyn Parameters>,
+    pub defaults: Maker<(), Box<dyn Parameters>>,
 }
 
 /// A queue discipline, as configurations hold it.
@@ -33,7 +33,7 @@ pub type Discipline = Handle<Implementation>;
 impl Implementation {
     /// Its parameters with their defaults.
     pub fn parameters(&self) -> Vec<Parameter> {
-        (self.defaults)().list()
+        self.defaults.make(()).list()
     }
 }
 
@@ -264,7 +264,7 @@ impl PartialEq for QueueConfig {
 impl QueueConfig {
     /// This discipline with its defaults.
     pub fn of(discipline: Discipline) -> QueueConfig {
-        QueueConfig { discipline, parameters: (discipline.defaults)() }
+        QueueConfig { discipline, parameters: discipline.defaults.make(()) }
     }
 
     /// A drop-tail queue of this limit that marks ECN-capable packets from `mark` on.
@@ -329,7 +329,7 @@ impl QueueConfig {
             None => {
                 let known: Vec<_> = self.parameters.list().iter().map(|p| p.name).collect();
                 let meant = meant(name, known.iter().copied());
-                let (its, known) = (self.discipline.name(), known.join(", "));
+                let (its, known) = (shown(self.discipline.name()), known.join(", "));
                 Err(format!("the queue discipline {its} has no parameter {name:?}: {meant}it has {known}"))
             }
         }

@@ -1,6 +1,6 @@
 //! Drop-tail: first in, first out. A packet that finds the queue full is dropped.
 
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -12,7 +12,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "first in, first out; a packet that finds the queue full is dropped",
         reference: "Linux net/sched/sch_fifo.c; RFC 8257 section 3.1 (mark)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

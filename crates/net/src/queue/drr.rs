@@ -9,7 +9,7 @@
 
 use super::hash::{Slots, flow_hash};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -22,7 +22,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "deficit round robin over classes of flows by their hash; each is a drop-tail queue",
         reference: "Shreedhar, Varghese, SIGCOMM 1995; Linux net/sched/sch_drr.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -19,7 +19,7 @@
 
 use super::packets::{Fifo, Store, memory};
 use super::whole::{Factor, Percent};
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, Value, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, Value, parameters};
 use crate::registry::Description;
 use crate::packet::{Ecn, Packet};
 use crate::rng::Stream;
@@ -33,7 +33,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "L4S: a queue of little delay for scalable congestion controls, coupled to a classic one with a PI controller",
         reference: "RFC 9332; Linux net/sched/sch_dualpi2.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -11,7 +11,7 @@ use super::bands::{Numbers, PrioMap};
 use super::drr::{check_quantum, quantum};
 use super::hash::FlowTable;
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::{FlowKey, Packet};
 use crate::time::{Span, Time};
@@ -24,7 +24,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "serves flows in turn, new ones first, in three bands with weights; can limit the rate of each flow",
         reference: "Linux net/sched/sch_fq.c; tc-fq(8)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -11,7 +11,7 @@ use super::codel_control::{Control, State};
 use super::flows::{Buckets, Flows, quantum};
 use super::packets::Store;
 use super::whole::FlowCount;
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
@@ -23,7 +23,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "flows share equally, flows that send little go first, and CoDel controls the delay of each",
         reference: "RFC 8290; Linux net/sched/sch_fq_codel.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -11,7 +11,7 @@ use super::flows::{Buckets, Flows, quantum};
 use super::packets::Store;
 use super::pie_control::{Control, State, gain, in_ticks};
 use super::whole::FlowCount;
-use super::{Backlog, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -24,7 +24,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "flows share equally, flows that send little go first, and PIE controls the delay of each",
         reference: "RFC 8033; RFC 8290 section 4; Linux net/sched/sch_fq_pie.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

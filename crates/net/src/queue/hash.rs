@@ -4,7 +4,7 @@ use crate::packet::FlowKey;
 
 /// The hash of a flow. Queues with different keys put different flows together.
 #[inline]
-pub(super) fn flow_hash(flow: &FlowKey, key: u64) -> u64 {
+pub fn flow_hash(flow: &FlowKey, key: u64) -> u64 {
     mix(pair_hash(flow.source.0, flow.destination.0, key) ^ u64::from(flow.connection.0))
 }
 

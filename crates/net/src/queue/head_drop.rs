@@ -3,7 +3,7 @@
 //! A drop at the head signals congestion to the sender sooner, by the time that a full queue takes to drain (Lakshman,
 //! Neidhardt, Ott: The drop from front strategy in TCP and in TCP over ATM, INFOCOM 1996).
 
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -15,7 +15,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "first in, first out; a packet that finds the queue full takes the place of the oldest",
         reference: "Linux net/sched/sch_fifo.c (pfifo_head_drop); Lakshman, Neidhardt, Ott, INFOCOM 1996",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

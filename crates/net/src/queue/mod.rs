@@ -27,10 +27,12 @@ mod word;
 pub use crate::queue_parameters as parameters;
 pub use config::{Among, Discipline, Implementation, Parameter, Parameters, Place, QueueConfig, Value};
 pub use fates::{DropReason, Fate, Fates, Listener};
+pub use hash::flow_hash;
 pub use length::{Length, Limit, Scale};
 pub use tickets::Ticket;
 
 use crate::packet::Packet;
+use crate::registry::Maker;
 use crate::time::Time;
 use std::any::Any;
 

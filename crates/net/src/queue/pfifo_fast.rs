@@ -8,7 +8,7 @@
 
 use super::bands::PrioMap;
 use super::prio::Banded;
-use super::{Backlog, Fates, Implementation, Length, Place, QueueDiscipline, parameters};
+use super::{Backlog, Fates, Implementation, Length, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "three bands by the ToS field with strict priority between them; each is a drop-tail queue",
         reference: "Linux net/sched/sch_generic.c; tc-pfifo_fast(8)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -7,7 +7,7 @@
 
 use super::packets::{Fifo, Store};
 use super::pie_control::{Control, State, gain, in_ticks};
-use super::{Backlog, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "drops or marks on arrival, with a probability that a controller adapts to hold the delay at a target",
         reference: "RFC 8033; Linux net/sched/sch_pie.c",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -5,7 +5,7 @@
 //! not modelled.
 
 use super::bands::{Bands, PrioMap};
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -17,7 +17,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "bands by the ToS field with strict priority between them; each is a drop-tail queue",
         reference: "Linux net/sched/sch_prio.c; tc-prio(8)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -16,7 +16,7 @@
 //! `tc` computes the table for idle periods in ticks of 64 ns, and the kernel reads it in microseconds, so that an average
 //! decays 15.6 times too slowly there. Here both are microseconds.
 
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -30,7 +30,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "drops or marks at random, the more often the longer the queue was on average",
         reference: "Floyd, Jacobson, IEEE/ACM ToN 1993; Linux net/sched/sch_red.c; tc-red(8)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

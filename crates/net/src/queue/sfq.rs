@@ -10,7 +10,7 @@
 use super::drr::{check_quantum, quantum};
 use super::hash::{Slots, flow_hash};
 use super::packets::{Fifo, Store};
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::rng::Stream;
@@ -24,7 +24,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "flows by their hash are served in turn; when the queue is full the longest one loses a packet",
         reference: "McKenney, INFOCOM 1990; Linux net/sched/sch_sfq.c; tc-sfq(8)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 /// The largest depth of a slot, and the largest number of slots (`SFQ_MAX_DEPTH`, `SFQ_MAX_FLOWS`).

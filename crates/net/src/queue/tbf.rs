@@ -3,7 +3,7 @@
 //! Source: Linux net/sched/sch_tbf.c, tc-tbf(8). Tokens are counted without rounding; the kernel rounds the time of each
 //! packet down to a nanosecond. A packet that is longer than the bucket is dropped, as in the kernel.
 
-use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Place, QueueDiscipline, parameters};
+use super::{Backlog, DropReason, Fates, Implementation, Length, Limit, Maker, Place, QueueDiscipline, parameters};
 use crate::registry::Description;
 use crate::packet::Packet;
 use crate::time::{Span, Time};
@@ -16,7 +16,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         summary: "a shaper: packets leave at a rate, with bursts, from a drop-tail queue",
         reference: "Linux net/sched/sch_tbf.c; tc-tbf(8)",
     },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 parameters! {

@@ -127,7 +127,7 @@ mod tests {
             let scale =
                 Scale { rate: Some(Rate::from_bps(8_000_000)), rtt: crate::time::Span::from_millis(100), mtu: 1500 };
             let place = Place { scale, name: "l/down", streams: &Streams::new(7, 0) };
-            ticketed.queue = Box::new(Ticketed::new((discipline.defaults)().build(&place)));
+            ticketed.queue = Box::new(Ticketed::new(discipline.defaults.make(()).build(&place)));
             assert_eq!(course(&mut ticketed), course(&mut compiled), "{discipline:?}");
         }
     }

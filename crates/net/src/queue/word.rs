@@ -1,7 +1,7 @@
 //! The compact form of a queue: `fq_codel:limit=1024p,target=5ms`, as command lines and scenarios have it.
 
 use super::{DROP_TAIL, Implementation, Length, QueueConfig};
-use crate::registry::Registry;
+use crate::registry::{Registry, is_file};
 use std::fmt;
 
 /// How parameters follow a discipline's name.
@@ -9,7 +9,8 @@ const FORM: &str = "write DISCIPLINE:PARAMETER=VALUE,PARAMETER=VALUE, as in \"dr
 
 impl QueueConfig {
     /// Parses a word: the limit of a drop-tail queue (`1000p`), or a discipline's name, with its parameters after a
-    /// colon if it has other values than the defaults (`drop-tail:limit=1000p,mark=65p`). Commas or semicolons
+    /// colon if it has other values than the defaults (`drop-tail:limit=1000p,mark=65p`). A file of code is a name, too
+    /// (`./mine.py:limit=100p`). Commas or semicolons
     /// separate the parameters; where commas separate something else, as in `--path`, only semicolons can be written.
     ///
     /// # Errors
@@ -26,7 +27,7 @@ impl QueueConfig {
     /// If it is neither. The error says what would be right.
     pub fn from_word_among(word: &str, registry: &Registry<Implementation>) -> Result<QueueConfig, String> {
         let word = word.trim();
-        if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        if !word.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_file(word) {
             Length::parse(word).map_err(|wrong| wrong.to_string())?;
             let mut config = QueueConfig::of(DROP_TAIL);
             config.set("limit", word)?;

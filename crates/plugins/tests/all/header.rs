@@ -4,7 +4,7 @@ use cbindgen::{Builder, Config, Language, Style};
 use std::path::Path;
 
 /// The names of the interface's types, ours and those in C.
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 23] = [
     ("Config", "haltere_config"),
     ("Established", "haltere_established"),
     ("Sent", "haltere_sent"),
@@ -18,14 +18,25 @@ const NAMES: [(&str, &str); 14] = [
     ("Control", "haltere_control"),
     ("Parameter", "haltere_parameter"),
     ("CongestionControl", "haltere_congestion_control"),
+    ("Demand", "haltere_demand"),
+    ("SchedulerConfig", "haltere_scheduler_config"),
+    ("Pick", "haltere_pick"),
+    ("Scheduler", "haltere_scheduler"),
+    ("Packet", "haltere_packet"),
+    ("Band", "haltere_band"),
+    ("Queue", "haltere_queue"),
+    ("QueueConfig", "haltere_queue_config"),
+    ("QueueDiscipline", "haltere_queue_discipline"),
     ("Plugin", "haltere_plugin"),
 ];
 
 const ABOVE: &str = "\
-/* The interface of haltere for congestion controls in shared libraries, version 1.
+/* The interface of haltere for code in shared libraries, version 1.
  *
- * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
- * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
+ * A library exports a function for what it holds. haltere_plugin_of is that of a congestion control, whose file is a
+ * contender: tcp/./libmine.so. haltere_scheduler_of is that of a path scheduler: mptcp/cubic+scheduler=./libmine.so.
+ * haltere_queue_discipline_of is that of a queue discipline: --queue ./libmine.so.
+ * Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
  *
  * Generated from haltere.rs. Licence: Apache-2.0 or MIT, as you like. */";
 
@@ -34,13 +45,17 @@ const BELOW: &str = "\
 extern \"C\" {
 #endif
 
-/* What the library exports. `abi` is the version that the host has: return NULL if yours is another. */
+/* What libraries export. `abi` is the version that the host has: return NULL if yours is another. */
 #if defined(_WIN32)
-__declspec(dllexport)
+#define HALTERE_EXPORT __declspec(dllexport)
 #elif defined(__GNUC__)
-__attribute__((visibility(\"default\")))
+#define HALTERE_EXPORT __attribute__((visibility(\"default\")))
+#else
+#define HALTERE_EXPORT
 #endif
-const haltere_plugin *haltere_plugin_of(uint32_t abi);
+HALTERE_EXPORT const haltere_plugin *haltere_plugin_of(uint32_t abi);
+HALTERE_EXPORT const haltere_scheduler *haltere_scheduler_of(uint32_t abi);
+HALTERE_EXPORT const haltere_queue_discipline *haltere_queue_discipline_of(uint32_t abi);
 
 #ifdef __cplusplus
 }
@@ -60,7 +75,7 @@ fn the_header_is_that_of_the_interface() {
         ..Config::default()
     };
     config.export.rename = NAMES.into_iter().map(|(ours, theirs)| (ours.into(), theirs.into())).collect();
-    config.export.include = vec!["Plugin".into()];
+    config.export.include = ["Plugin", "Scheduler", "QueueDiscipline"].map(Into::into).into();
     let made = Builder::new()
         .with_config(config)
         .with_src(root.join("../../python/haltere/plugins/include/haltere.rs"))

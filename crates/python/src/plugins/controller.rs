@@ -117,7 +117,7 @@ impl Controller {
 
     #[cold]
     fn fail(&mut self, py: Python<'_>, call: &str, error: &PyErr) {
-        self.verdict.fail(&format!("{call}: {}", super::reason(py, error)));
+        self.verdict.fail(call, &super::reason(py, error));
     }
 
     /// Takes what the object says after a call.

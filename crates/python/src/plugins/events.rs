@@ -2,10 +2,11 @@
 
 use haltere_net::rng::Stream;
 use haltere_plugins::abi;
+use haltere_plugins::queue::{EMPTY, Setup, Told};
 use haltere_transport::cc::Config as Facts;
 use haltere_transport::cc::SlowStart;
 use pyo3::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty,)* }) => {
@@ -67,6 +68,20 @@ event! {
         capacity: i64, overhead: i64, mss: i64, srtt: i64, min_rtt: i64, rtt_variation: i64, delivery_rate: i64, pacing_rate: i64,
         paced_until: i64, since_loss: i64, between_losses: i64,
     }
+}
+
+event! {
+    /// The data that a connection as a whole has to send.
+    Demand { waiting: i64, outstanding: i64, window: i64, beyond: i64, }
+}
+
+event! {
+    /// A packet in front of a link.
+    Packet { size: i64, arrived: i64, flow: i64, ecn: u32, dscp: u32, fits: bool, }
+}
+event! {
+    /// A band of a queue.
+    Band { packets: i64, bytes: i64, head_size: i64, head_arrived: i64, }
 }
 
 /// An ACK that delivered data, and the paths of its connection.
@@ -154,6 +169,103 @@ impl Config {
     }
 }
 
+/// The run's own dice, with which a path scheduler is created.
+#[pyclass(frozen, module = "haltere._core")]
+pub(super) struct Dice(Mutex<Stream>);
+
+impl Dice {
+    pub(super) fn new(stream: Stream) -> Dice {
+        Dice(Mutex::new(stream))
+    }
+}
+
+#[pymethods]
+impl Dice {
+    /// A random number from [0, 1), from the run's own dice.
+    fn random(&self) -> f64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).unit()
+    }
+}
+
+/// The state of a queue when its discipline is asked.
+#[pyclass(frozen, module = "haltere._core")]
+pub(super) struct Queue(pub Mutex<Told>);
+
+impl Queue {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Exchanges the state. What a discipline is told is here while it is called.
+    pub(super) fn exchange(&self, with: &mut Told) {
+        std::mem::swap(&mut *self.told(), with);
+    }
+}
+
+#[pymethods]
+impl Queue {
+    #[getter]
+    fn now(&self) -> i64 {
+        self.told().now
+    }
+    #[getter]
+    fn packets(&self) -> i64 {
+        self.told().packets
+    }
+    #[getter]
+    fn bytes(&self) -> i64 {
+        self.told().bytes
+    }
+    #[getter]
+    fn limit_packets(&self) -> i64 {
+        self.told().limit_packets
+    }
+    #[getter]
+    fn limit_bytes(&self) -> i64 {
+        self.told().limit_bytes
+    }
+    /// How many bands have been used.
+    #[getter]
+    fn band_count(&self) -> usize {
+        self.told().bands.len()
+    }
+
+    /// The band of a number. Bands that have not been used are empty.
+    fn band(&self, number: usize) -> Band {
+        Band(self.told().bands.get(number).copied().unwrap_or(EMPTY))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.told())
+    }
+}
+
+/// The facts about a link with which the discipline of its queue is created.
+#[pyclass(frozen, module = "haltere._core")]
+pub(super) struct QueueConfig {
+    #[pyo3(get)]
+    rate: i64,
+    #[pyo3(get)]
+    rtt: i64,
+    #[pyo3(get)]
+    mtu: i64,
+    dice: Mutex<Stream>,
+}
+
+impl QueueConfig {
+    pub(super) fn new(setup: &Setup) -> QueueConfig {
+        QueueConfig { rate: setup.rate, rtt: setup.rtt, mtu: setup.mtu, dice: Mutex::new(setup.stream.clone()) }
+    }
+}
+
+#[pymethods]
+impl QueueConfig {
+    /// A random number from [0, 1), from the run's own dice.
+    fn random(&self) -> f64 {
+        self.dice.lock().unwrap_or_else(PoisonError::into_inner).unit()
+    }
+}
+
 pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Config>()?;
     module.add_class::<Established>()?;
@@ -164,5 +276,11 @@ pub(super) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Arrival>()?;
     module.add_class::<Lost>()?;
     module.add_class::<Congestion>()?;
-    module.add_class::<Path>()
+    module.add_class::<Path>()?;
+    module.add_class::<Demand>()?;
+    module.add_class::<Dice>()?;
+    module.add_class::<Packet>()?;
+    module.add_class::<Band>()?;
+    module.add_class::<Queue>()?;
+    module.add_class::<QueueConfig>()
 }

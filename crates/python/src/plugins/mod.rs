@@ -1,16 +1,18 @@
-//! Congestion controls that users bring, as files: Python classes, and shared libraries.
+//! Congestion controls, path schedulers and queue disciplines that users bring, as files: Python classes, and shared libraries.
 //!
 //! Which file a name with a digest stands for, and whether its user allowed to load it, is decided in Python (`haltere.plugins`).
 
 mod controller;
 mod events;
+mod queue;
+mod scheduler;
 mod watch;
 
 use haltere_net::registry::{Description, Entry, Loader, Maker};
 use haltere_transport::cc::{Config, CongestionController, Implementation, Marks, Parameter, SlowStart, Startup};
 use pyo3::prelude::*;
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// The description that a file of Python gives of its class (`haltere.plugins.classes.Described`).
 #[derive(FromPyObject)]
@@ -19,14 +21,39 @@ struct Described {
     label: String,
     summary: String,
     reference: String,
-    needs_ecn: bool,
-    l4s: bool,
-    coupled: bool,
-    heeds_slow_start: bool,
-    prompt_rtts: bool,
+    /// Which of the attributes that a class of its kind may have are true.
+    flags: HashSet<String>,
     parameters: Vec<Declared>,
+    /// How many bytes a path gets for a pick of a scheduler.
+    burst: i64,
     /// Its functions, if it is compiled.
     compiled: Option<Functions>,
+}
+
+impl Described {
+    fn has(&self, flag: &str) -> bool {
+        self.flags.contains(flag)
+    }
+
+    /// Its description under this name.
+    fn description(&mut self, name: &'static str) -> Description {
+        let text = |text: &mut String| -> &'static str { std::mem::take(text).leak() };
+        Description { name, summary: text(&mut self.summary), reference: text(&mut self.reference) }
+    }
+
+    /// Its parameters, and their defaults.
+    fn parameters(&mut self) -> (&'static [Parameter], &'static [f64]) {
+        let parameter = |declared: Declared| Parameter {
+            name: declared.name.leak(),
+            default: declared.default,
+            least: declared.least,
+            most: declared.most,
+            summary: declared.summary.leak(),
+        };
+        let parameters: Vec<_> = std::mem::take(&mut self.parameters).into_iter().map(parameter).collect();
+        let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
+        (parameters.leak(), defaults.leak())
+    }
 }
 
 /// The functions of a class that was compiled (`haltere.plugins.by_numba.Functions`).
@@ -55,17 +82,20 @@ fn named(file: &str) -> Result<String, String> {
     })
 }
 
-/// The congestion control of a name such as `./mine.py#3fa94c1b2d5e6f70`.
-fn load(name: &str) -> Result<&'static Implementation, String> {
+/// The code of a name such as `./mine.py#3fa94c1b2d5e6f70`, which is to be an entry of this kind.
+fn load<E: Entry>(
+    name: &str,
+    of_library: fn(&'static str, &'static str, &Path) -> Result<&'static E, String>,
+    of_class: fn(&'static str, Described) -> Result<&'static E, String>,
+) -> Result<&'static E, String> {
     let name: &'static str = name.to_string().leak();
     Python::attach(|py| {
-        let found = py.import("haltere.plugins").and_then(|module| module.call_method1("loaded", (name,)));
+        let found = py.import("haltere.plugins").and_then(|module| module.call_method1("loaded", (name, E::KIND)));
         let found = found.map_err(|wrong| message(py, &wrong))?;
         if let Ok(library) = found.extract::<PathBuf>() {
-            return haltere_plugins::load(shown(name), name, &library);
+            return of_library(shown(name), name, &library);
         }
-        let described: Described = found.extract().map_err(|wrong| message(py, &wrong))?;
-        implementation(name, described)
+        of_class(name, found.extract().map_err(|wrong| message(py, &wrong))?)
     })
 }
 
@@ -79,21 +109,16 @@ fn message(py: Python<'_>, error: &PyErr) -> String {
     error.value(py).to_string()
 }
 
-fn implementation(name: &'static str, class: Described) -> Result<&'static Implementation, String> {
-    let text = |text: String| -> &'static str { text.leak() };
-    let parameters: Vec<Parameter> = class
-        .parameters
-        .into_iter()
-        .map(|declared| Parameter {
-            name: text(declared.name),
-            default: declared.default,
-            least: declared.least,
-            most: declared.most,
-            summary: text(declared.summary),
-        })
-        .collect();
-    let defaults: Vec<f64> = parameters.iter().map(|parameter| parameter.default).collect();
-    let parameters: &'static [Parameter] = parameters.leak();
+fn implementation(name: &'static str, mut class: Described) -> Result<&'static Implementation, String> {
+    let (parameters, values) = class.parameters();
+    let description = class.description(name);
+    let heeds = class.has("heeds_slow_start");
+    let marks = match (class.has("l4s"), class.has("needs_ecn")) {
+        (true, _) => Marks::L4s,
+        (false, true) => Marks::Needed,
+        (false, false) => Marks::Optional,
+    };
+    let (coupled, prompt_rtts) = (class.has("coupled"), class.has("prompt_rtts"));
     let build: &'static (dyn Fn(Config) -> Box<dyn CongestionController> + Send + Sync) = match class.compiled {
         Some(functions) => compiled(shown(name), parameters, functions)?,
         None => {
@@ -104,22 +129,18 @@ fn implementation(name: &'static str, class: Described) -> Result<&'static Imple
         }
     };
     Ok(Box::leak(Box::new(Implementation {
-        description: Description { name, summary: text(class.summary), reference: text(class.reference) },
-        label: text(class.label),
+        description,
+        label: class.label.leak(),
         shade: None,
         linux: None,
-        slow_start: if class.heeds_slow_start { Startup::SlowStart(SlowStart::Standard) } else { Startup::Own },
-        marks: match (class.l4s, class.needs_ecn) {
-            (true, _) => Marks::L4s,
-            (false, true) => Marks::Needed,
-            (false, false) => Marks::Optional,
-        },
-        coupled: class.coupled,
-        prompt_rtts: class.prompt_rtts,
+        slow_start: if heeds { Startup::SlowStart(SlowStart::Standard) } else { Startup::Own },
+        marks,
+        coupled,
+        prompt_rtts,
         send_windows: 2,
         heeds: &[],
         parameters,
-        values: defaults.leak(),
+        values,
         build: Maker::Loaded(build),
     })))
 }
@@ -166,7 +187,12 @@ fn reason(py: Python<'_>, error: &PyErr) -> String {
 }
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Implementation::shelf().load_by(Loader { named, load });
+    let load_control = |name: &str| load(name, haltere_plugins::load, implementation);
+    Implementation::shelf().load_by(Loader { named, load: load_control });
+    let load_scheduler = |name: &str| load(name, haltere_plugins::load_scheduler, scheduler::implementation);
+    haltere_transport::scheduler::Implementation::shelf().load_by(Loader { named, load: load_scheduler });
+    let load_queue = |name: &str| load(name, haltere_plugins::load_queue, queue::implementation);
+    haltere_net::queue::Implementation::shelf().load_by(Loader { named, load: load_queue });
     module.add_function(wrap_pyfunction!(watch::plugin_calls, module)?)?;
     events::add(module)
 }

@@ -81,8 +81,9 @@ impl Contender {
             value: if self.has(s) { "on" } else { "off" }.into(),
             fixed: None,
         }));
+        let of_scheduler = self.scheduler().into_iter().flat_map(|one| one.0.parameters.iter().zip(one.0.values));
         let parameters = algorithm.0.parameters.iter().zip(algorithm.0.values);
-        found.extend(parameters.map(|(parameter, value)| Setting {
+        found.extend(parameters.chain(of_scheduler).map(|(parameter, value)| Setting {
             name: parameter.name.to_string(),
             value: value.to_string(),
             fixed: None,

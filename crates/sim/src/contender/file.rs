@@ -1,9 +1,9 @@
-//! Contenders whose congestion control is a file of code: `tcp/./mine.py+gain=1.5`.
+//! Contenders that name files of code: `tcp/./mine.py+gain=1.5` as congestion control, `mptcp/cubic+scheduler=./mine.py` as scheduler.
 //!
 //! Before a scenario is read, what it is read with puts the digest of the file's text behind its name (`./mine.py#3fa94c1b2d5e6f70`),
 //! so that a scenario says what runs, and not only where it stood. The digest is not shown to people.
 
-use haltere_net::registry::{DIGEST, is_file};
+use haltere_net::registry::{DIGEST, is_file, shown};
 
 /// How the names of files of code end.
 pub const SUFFIXES: [&str; 4] = [".py", ".so", ".c", ".rs"];
@@ -49,13 +49,6 @@ pub(super) fn number(text: &str) -> usize {
     end
 }
 
-/// A contender as people read it: without the digest of its file.
-pub fn shown(text: &str) -> String {
-    let Some((before, after)) = text.split_once(DIGEST) else { return text.to_string() };
-    let rest = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-    format!("{before}{rest}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,11 +69,5 @@ mod tests {
     fn numbers_end_where_the_next_switch_begins() {
         let taken = ["1.5+x", "-2-sack", "1e-3+y", "0.5", "3e+x", "-"].map(number);
         assert_eq!(taken, [3, 2, 4, 3, 1, 1]);
-    }
-
-    #[test]
-    fn people_see_no_digest() {
-        assert_eq!(shown("tcp/./mine.py#00ff+gain=2"), "tcp/./mine.py+gain=2");
-        assert_eq!(shown("tcp/cubic"), "tcp/cubic");
     }
 }

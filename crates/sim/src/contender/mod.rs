@@ -4,7 +4,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `switch` | the switches of handshakes and of production stacks, and names for settings of mechanisms |
-//! | `file` | contenders whose congestion control is a file of code |
+//! | `file` | contenders that name files of code |
 //! | `parse` | how a contender is read |
 //! | `bundles` | the mechanisms of stacks of some time or house, under one name |
 //! | `effective` | the value of every mechanism in a contender |
@@ -19,15 +19,16 @@ mod switch;
 
 pub use bundles::{BUNDLES, Bundle};
 pub use effective::{Effective, Setting as EffectiveSetting};
-pub use file::{SUFFIXES, shown};
+pub use file::SUFFIXES;
 pub use switch::{About, SETTINGS, Setting, Switch};
 
-use haltere_net::registry::{Registry, is_file};
+use haltere_net::registry::{DIGEST, Registry, is_file, shown};
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
 use haltere_transport::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, paces, to_reno_friendly, unfit};
 use haltere_transport::quic::Session;
+use haltere_transport::scheduler::Scheduler;
 use haltere_transport::{mptcp, quic, scheduler, tcp};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -108,7 +109,7 @@ pub struct Contender {
     pub switches: Vec<Switch>,
     /// The mechanisms that it sets.
     pub mechanisms: Vec<(&'static str, Value)>,
-    /// The parameters of its congestion control that it sets.
+    /// The parameters of its congestion control and of its scheduler that it sets.
     pub parameters: Vec<(String, f64)>,
 }
 
@@ -142,7 +143,20 @@ impl Contender {
                 self.congestion
             ));
         }
+        if let Some(file) = self.unloaded() {
+            return Err(Registries::default().schedulers.named(file).err().unwrap_or_default());
+        }
         self.algorithm()
+    }
+
+    /// Its path scheduler, if it names one.
+    fn scheduler(&self) -> Option<Scheduler> {
+        self.mechanisms.iter().find_map(|(_, value)| if let Value::Scheduler(one) = value { Some(*one) } else { None })
+    }
+
+    /// The file of its scheduler, if its code is not known.
+    fn unloaded(&self) -> Option<&'static str> {
+        self.scheduler().map(Scheduler::name).filter(|name| is_file(name) && !name.contains(DIGEST))
     }
 
     /// Our algorithm with the contender's name. The error lists the algorithms.
@@ -194,12 +208,12 @@ impl Contender {
     /// All its settings, by name, with their values as text. A switch that is off by default has the value `on`.
     pub fn switched(&self) -> BTreeMap<String, String> {
         let switches = self.switches.iter().map(|s| (s.describe().name.to_string(), "on".to_string()));
-        let shown = |(name, value): &(&'static str, Value)| {
+        let mechanism = |(name, value): &(&'static str, Value)| {
             let facts = parse::facts(self.transport).find(|f| f.name == *name)?;
-            Some((name.to_string(), facts.show(*value)))
+            Some((name.to_string(), shown(&facts.show(*value))))
         };
         let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), value.to_string()));
-        switches.chain(self.mechanisms.iter().filter_map(shown)).chain(parameters).collect()
+        switches.chain(self.mechanisms.iter().filter_map(mechanism)).chain(parameters).collect()
     }
 }
 

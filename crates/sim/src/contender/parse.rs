@@ -6,10 +6,10 @@ use super::switch::{SETTINGS, Switch};
 use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
 use haltere_net::nearest::meant;
-use haltere_net::registry::{DIGEST, is_file};
+use haltere_net::registry::{DIGEST, Description, Entry as _, Maker, Parameter, is_file, shown};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
-use haltere_transport::scheduler::Scheduler;
+use haltere_transport::scheduler::{self, PathScheduler, Scheduler};
 
 /// A sign and the text after it, up to the next sign.
 struct Word<'a> {
@@ -58,20 +58,39 @@ fn values(name: &str, registries: &Registries) -> impl Iterator<Item = &'static 
     words.flatten().copied().chain(bundles).chain(schedulers)
 }
 
-/// Splits the text after the congestion control. Names and words may contain a hyphen; the longest that is known is taken.
-/// Values of parameters are numbers.
-fn words<'a>(mut rest: &'a str, model: Option<Algorithm>, registries: &Registries) -> Vec<Word<'a>> {
-    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
+/// Splits the text after the congestion control, whose parameters a file of a scheduler may add to.
+fn words<'a>(rest: &'a str, model: Option<Algorithm>, registries: &Registries) -> Result<Vec<Word<'a>>, String> {
     let parameters = model.map_or(&[][..], |model| model.0.parameters);
+    let first = split(rest, &[parameters], registries)?;
+    let file =
+        first.iter().filter(|word| word.name == SCHEDULER).find_map(|word| word.value.filter(|name| is_file(name)));
+    let scheduler = file.and_then(|file| registries.schedulers.find(file));
+    match scheduler.map_or(&[][..], |scheduler| scheduler.0.parameters) {
+        [] => Ok(first),
+        more => split(rest, &[parameters, more], registries),
+    }
+}
+
+/// Splits the text. Names and words may contain a hyphen; the longest that is known is taken. Values of parameters are numbers.
+fn split<'a>(
+    mut rest: &'a str,
+    parameters: &[&'static [Parameter]],
+    registries: &Registries,
+) -> Result<Vec<Word<'a>>, String> {
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['+', '-', '=']);
     let mut words = Vec::new();
     while let Some(sign) = rest.chars().next() {
         let body = &rest[1..];
-        let names = names(registries).chain(parameters.iter().map(|parameter| parameter.name));
+        let names = names(registries).chain(parameters.iter().copied().flatten().map(|parameter| parameter.name));
         let known = names.filter(|n| body.strip_prefix(n).is_some_and(ends)).map(str::len).max();
         let end = known.or_else(|| body.find(['+', '-', '='])).unwrap_or(body.len());
         let (name, behind) = body.split_at(end);
         let (value, next) = match behind.strip_prefix('=') {
             None => (None, behind),
+            Some(behind) if name == SCHEDULER && is_file(behind) => {
+                let (value, next) = behind.split_at(file::length(behind)?.unwrap_or(behind.len()));
+                (Some(value), next)
+            }
             Some(behind) => {
                 let known =
                     values(name, registries).filter(|v| behind.strip_prefix(v).is_some_and(ends)).map(str::len).max();
@@ -86,12 +105,12 @@ fn words<'a>(mut rest: &'a str, model: Option<Algorithm>, registries: &Registrie
         words.push(Word { sign, name, value });
         rest = next;
     }
-    words
+    Ok(words)
 }
 
 pub(super) fn contender(given: &str, registries: &Registries) -> Result<Contender, String> {
     read(given, registries)
-        .map_err(|message| message.replacen(&format!("{given:?}"), &format!("{:?}", file::shown(given)), 1))
+        .map_err(|message| message.replacen(&format!("{given:?}"), &format!("{:?}", shown(given)), 1))
 }
 
 fn read(text: &str, registries: &Registries) -> Result<Contender, String> {
@@ -135,9 +154,12 @@ fn read(text: &str, registries: &Registries) -> Result<Contender, String> {
         mechanisms: Vec::new(),
         parameters: Vec::new(),
     };
-    let words = words(rest, model, registries);
+    let words = words(rest, model, registries).map_err(|message| format!("{text:?} {message}"))?;
     let (bundles, words): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.name == AS);
-    for word in words {
+    // A file of a scheduler comes first, as others may be its parameters.
+    let (files, words): (Vec<_>, Vec<_>) =
+        words.into_iter().partition(|word| word.name == SCHEDULER && word.value.is_some_and(is_file));
+    for word in files.into_iter().chain(words) {
         contender.take(&word, registries).map_err(|message| format!("{text:?} {message}"))?;
     }
     contender.be(&bundles).map_err(|message| format!("{text:?} {message}"))?;
@@ -162,7 +184,7 @@ impl Contender {
         let end = behind + congestion_end(own, file::length(own)?);
         let (head, rest) = self.text.split_at(end);
         let registries = &Registries::default();
-        let words = words(rest, self.model, registries);
+        let words = words(rest, self.model, registries)?;
         let others = words.into_iter().filter(|word| word.name != name).map(|Word { sign, name, value }| {
             value.map_or_else(|| format!("{sign}{name}"), |value| format!("{sign}{name}={value}"))
         });
@@ -211,7 +233,14 @@ impl Contender {
         if self.declares(name) {
             return self.parameter(sign, name, value);
         }
+        if is_file(name) {
+            let file = shown(name);
+            return Err(format!(
+                "names the file {file:?} without its use: write +{SCHEDULER}={file} for a path scheduler"
+            ));
+        }
         let scheduler = match (name, value) {
+            (SCHEDULER, Some(file)) if is_file(file) => Some(of_file(file, registries)?),
             (SCHEDULER, Some(name)) => registries.schedulers.find(name),
             (name, None) => registries.schedulers.find(name),
             _ => None,
@@ -227,7 +256,7 @@ impl Contender {
         let switch = switch.filter(|s| s.describe().transports.contains(&self.transport));
         let setting = SETTINGS.iter().find(|s| s.name == name && s.transports.contains(&self.transport));
         if switch.is_none() && setting.is_none() {
-            if self.model.is_none() && is_file(&self.congestion) {
+            if (self.model.is_none() && is_file(&self.congestion)) || self.unloaded().is_some() {
                 // Its code is not known yet.
                 return self.parameter(sign, name, value);
             }
@@ -262,16 +291,17 @@ impl Contender {
             None => self.mechanisms.push((name, value)),
             Some(before) if before == value => {}
             Some(before) => {
-                let show = |v| fact(self.transport, name).map_or_else(String::new, |f| f.show(v));
+                let show = |v| fact(self.transport, name).map_or_else(String::new, |f| shown(&f.show(v)));
                 return Err(format!("sets {name} to {} and to {}: leave one out", show(before), show(value)));
             }
         }
         Ok(())
     }
 
-    /// Whether its congestion control has a parameter of this name.
+    /// Whether its congestion control, or its scheduler, has a parameter of this name.
     fn declares(&self, name: &str) -> bool {
-        self.model.is_some_and(|model| model.0.parameters.iter().any(|parameter| parameter.name == name))
+        let of_scheduler = self.scheduler().map_or(&[][..], |scheduler| scheduler.0.parameters);
+        self.model.is_some_and(|model| has(model.0.parameters, name)) || has(of_scheduler, name)
     }
 
     fn parameter(&mut self, sign: char, name: &str, value: Option<&str>) -> Result<(), String> {
@@ -287,11 +317,26 @@ impl Contender {
         Ok(())
     }
 
-    /// Gives its congestion control the values of its parameters.
+    /// Gives its congestion control and its scheduler the values of their parameters.
     fn tune(&mut self) -> Result<(), String> {
         let given: Vec<(&str, f64)> = self.parameters.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        if let Some(model) = self.model.filter(|_| !given.is_empty()) {
-            self.model = Some(model.0.tuned(&given)?);
+        let scheduler = self.scheduler();
+        let of_scheduler = scheduler.map_or(&[][..], |scheduler| scheduler.0.parameters);
+        let (theirs, own): (Vec<_>, Vec<_>) = given.into_iter().partition(|(name, _)| has(of_scheduler, name));
+        if let Some(model) = self.model {
+            if let Some((name, _)) = theirs.iter().find(|(name, _)| has(model.0.parameters, name)) {
+                let files = [self.congestion.as_str(), scheduler.map_or("", Scheduler::name)].map(shown).join(" and ");
+                return Err(format!("sets {name}, which {files} both have: give it another name in one of them"));
+            }
+            // Those that it has not are of a scheduler whose code is not known yet.
+            let own: Vec<_> = own.into_iter().filter(|(name, _)| has(model.0.parameters, name)).collect();
+            self.model = Some(if own.is_empty() { model } else { model.0.tuned(&own)? });
+        }
+        if let Some(scheduler) = scheduler.filter(|_| !theirs.is_empty()) {
+            let tuned = scheduler.0.tuned(&theirs)?;
+            self.mechanisms.iter_mut().filter(|(name, _)| *name == SCHEDULER).for_each(|(_, value)| {
+                *value = Value::Scheduler(tuned);
+            });
         }
         Ok(())
     }
@@ -307,7 +352,9 @@ impl Contender {
         let mechanisms = facts(self.transport).map(|f| f.name);
         let settings = SETTINGS.iter().filter(|s| s.transports.contains(&self.transport)).map(|s| s.name);
         let schedulers = registries.schedulers.iter().map(Scheduler::name).filter(|_| self.transport.is_multipath());
-        let parameters = self.model.map_or(&[][..], |model| model.0.parameters).iter().map(|parameter| parameter.name);
+        let of_scheduler = self.scheduler().map_or(&[][..], |scheduler| scheduler.0.parameters);
+        let parameters = self.model.map_or(&[][..], |model| model.0.parameters).iter().chain(of_scheduler);
+        let parameters = parameters.map(|parameter| parameter.name);
         let known = parameters.chain(mechanisms).chain(switches);
         let known = known.chain(settings.filter(|s| *s != "stockbuffers")).chain(schedulers);
         let known: Vec<_> = known.collect();
@@ -355,6 +402,37 @@ impl Contender {
     fn number(&self, name: &str) -> Option<u64> {
         if let Some(Value::Number(n)) = self.mechanism(name) { Some(n) } else { None }
     }
+}
+
+fn has(parameters: &[Parameter], name: &str) -> bool {
+    parameters.iter().any(|parameter| parameter.name == name)
+}
+
+/// The scheduler of a file. One without a digest need not be known: results are read where its code is not.
+fn of_file(file: &str, registries: &Registries) -> Result<Scheduler, String> {
+    if file.contains(DIGEST) {
+        return registries.schedulers.named(file);
+    }
+    registries.schedulers.find(file).map_or_else(|| unknown(file), Ok)
+}
+
+/// Stands for a scheduler whose code is not known. A run with it fails.
+fn unknown(file: &str) -> Result<Scheduler, String> {
+    scheduler::Implementation::shelf().find_or(file, || {
+        let name: &'static str = file.to_string().leak();
+        let build = move |config: scheduler::Config| -> Box<dyn PathScheduler> {
+            let said = format!("{name}: its code is not known: name it in a scenario");
+            config.faults.into_iter().for_each(|faults| faults.raise(said.clone()));
+            scheduler::LOWEST_RTT.build(config.stream, None)
+        };
+        let description = Description { name, summary: "", reference: "" };
+        Ok(Box::leak(Box::new(scheduler::Implementation {
+            description,
+            parameters: &[],
+            values: &[],
+            build: Maker::Loaded(Box::leak(Box::new(build))),
+        })))
+    })
 }
 
 pub(super) fn join(names: impl Iterator<Item = &'static str>) -> String {

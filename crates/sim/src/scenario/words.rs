@@ -4,6 +4,7 @@ use super::Topology;
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::QueueConfig;
+use haltere_net::registry::shown;
 use haltere_net::wifi::{Channel, Metres};
 use haltere_net::{Rate, Span};
 use serde::Serialize;
@@ -99,10 +100,11 @@ fn held(config: &LinkConfig) -> Vec<String> {
 
 /// A queue with all its parameters.
 fn queue(queue: &QueueConfig) -> String {
+    let name = shown(queue.discipline().name());
     let parameters: Vec<_> = queue.texts().into_iter().map(|(name, value)| format!("{name} {value}")).collect();
     match parameters.as_slice() {
-        [] => format!("queue {}", queue.discipline().name()),
-        given => format!("queue {} ({})", queue.discipline().name(), given.join(", ")),
+        [] => format!("queue {name}"),
+        given => format!("queue {name} ({})", given.join(", ")),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::recovery::{RateSample, TxState};
 pub(crate) use agent::controller;
 pub use agent::{Command, Desk, Rtts, Seen};
 use haltere_net::fault::Faults;
-use haltere_net::nearest::meant;
+pub use haltere_net::registry::Parameter;
 use haltere_net::registry::{Description, Entry as _, Handle, Maker};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
@@ -60,21 +60,6 @@ pub struct Config {
     pub values: &'static [f64],
     /// Where loaded code says that it failed, if somebody listens.
     pub faults: Option<Faults>,
-}
-
-/// A number by which a congestion control can be tuned: `+gain=1.5` behind its name in a contender.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Parameter {
-    /// Its name: small letters, digits and hyphens.
-    pub name: &'static str,
-    /// Its value, unless a contender gives another.
-    pub default: f64,
-    /// The least value.
-    pub least: f64,
-    /// The largest value.
-    pub most: f64,
-    /// Its meaning, in one line.
-    pub summary: &'static str,
 }
 
 /// How slow start ends early.
@@ -447,23 +432,8 @@ impl Implementation {
     ///
     /// If it has no such parameter, or a value is outside its range. The error says what would be right.
     pub fn tuned(&'static self, given: &[(&str, f64)]) -> Result<Algorithm, String> {
-        let mut values: Vec<f64> = self.parameters.iter().map(|parameter| parameter.default).collect();
-        for (name, value) in given {
-            let Some(at) = self.parameters.iter().position(|parameter| parameter.name == *name) else {
-                let known: Vec<_> = self.parameters.iter().map(|parameter| parameter.name).collect();
-                let meant = meant(name, known.iter().copied());
-                let known =
-                    if known.is_empty() { "it has none".into() } else { format!("there are {}", known.join(", ")) };
-                return Err(format!("has the unknown parameter {name:?}: {meant}{known}"));
-            };
-            let Parameter { least, most, .. } = self.parameters[at];
-            if !(least..=most).contains(value) {
-                return Err(format!("sets {name} to {value}: give a number from {least} to {most}"));
-            }
-            values[at] = *value;
-        }
-        let others = self.parameters.iter().zip(&values).filter(|(parameter, value)| parameter.default != **value);
-        let tail: String = others.map(|(parameter, value)| format!("+{}={value}", parameter.name)).collect();
+        let values = Parameter::values(self.parameters, given)?;
+        let tail = Parameter::tail(self.parameters, &values);
         if tail.is_empty() {
             return Ok(Handle(self));
         }

@@ -16,7 +16,7 @@ pub use tcp::{TCP, to_reno_friendly};
 
 use crate::cc::{self, Algorithm, CongestionController, Startup};
 use crate::scheduler::{self, Scheduler};
-use haltere_net::registry::Registry;
+use haltere_net::registry::{Registry, untuned};
 use haltere_net::rng::Streams;
 use haltere_net::{Span, units};
 use std::fmt;
@@ -83,7 +83,10 @@ impl fmt::Display for Kind {
             Kind::Bytes(least, most) => write!(f, "bytes with a unit, from {least}B to {most}B"),
             Kind::Time(least, most) => write!(f, "a time with a unit, from {least} to {most}"),
             Kind::OneOf(words) => write!(f, "one of {}", words.join(", ")),
-            Kind::Scheduler => write!(f, "one of {}", Registry::<scheduler::Implementation>::default().names()),
+            Kind::Scheduler => {
+                let known = Registry::<scheduler::Implementation>::default().names();
+                write!(f, "one of {known}, or a file as in ./mine.py")
+            }
         }
     }
 }
@@ -189,7 +192,7 @@ impl Facts {
             (Value::Number(n), _) => n.to_string(),
             (Value::Time(span), _) => span.to_string(),
             (Value::Word(word), _) => word.into(),
-            (Value::Scheduler(scheduler), _) => scheduler.name().into(),
+            (Value::Scheduler(scheduler), _) => untuned(scheduler.name()).into(),
         }
     }
 }

@@ -64,7 +64,8 @@ pub struct Connection {
 impl Connection {
     /// A connection that is not open yet. A client waits for [`Endpoint::connect`], a server for a SYN.
     pub fn new(config: Config) -> Connection {
-        Connection::with_scheduler(config.scheduler.build(), config)
+        let scheduler = config.scheduler.build(config.tcp.stream.part("scheduler"), config.tcp.faults.clone());
+        Connection::with_scheduler(scheduler, config)
     }
 
     /// A connection with this scheduler in the place of the configuration's.

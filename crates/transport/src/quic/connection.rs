@@ -110,7 +110,8 @@ pub struct Connection {
 impl Connection {
     /// One end of a connection. It begins with a single path.
     pub fn new(config: Config) -> Connection {
-        let parts = (config.max_paths > 1).then(|| Parts { scheduler: config.scheduler.build(), controllers: None });
+        let scheduler = || config.scheduler.build(config.stream.part("scheduler"), config.faults.clone());
+        let parts = (config.max_paths > 1).then(|| Parts { scheduler: scheduler(), controllers: None });
         let algorithm = config.algorithm;
         Connection::assemble(config, parts.map(|parts| Multipath::new(parts, algorithm)))
     }

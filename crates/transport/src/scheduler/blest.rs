@@ -15,14 +15,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "blest",
         summary: "as lowest-rtt, but skips a slower path that would use up the send window that the fastest one needs",
         reference: "Ferlin et al., IFIP Networking 2016; mptcp_blest.c for lambda",
     },
-    build: || Box::new(Blest::new()),
-};
+    |_| Box::new(Blest::new()),
+);
 
 /// Lambda in thousandths: its start, its bounds and its steps.
 const START: u64 = 1200;

@@ -17,14 +17,14 @@ use crate::path::PathView;
 use haltere_net::{PathId, Span, Time};
 use std::collections::VecDeque;
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "daps",
         summary: "a planned order in which each path gets a window per forward delay, and sends its part of the data as it can",
         reference: "Kuhn et al., ICC 2014, Algorithm 1",
     },
-    build: || Box::new(Daps::new()),
-};
+    |_| Box::new(Daps::new()),
+);
 
 /// Delays are rounded to multiples of this.
 const STEP: Span = Span::from_millis(4);

@@ -10,14 +10,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{Span, Time};
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "ecf",
         summary: "as lowest-rtt, but waits for the fastest path if all that waits is over sooner that way",
         reference: "Lim et al., CoNEXT 2017, Algorithm 1",
     },
-    build: || Box::new(Ecf::new()),
-};
+    |_| Box::new(Ecf::new()),
+);
 
 /// The paper's beta is 1/4: how much longer than the slower path it may take the fastest one once the scheduler waits.
 const INVERSE_BETA: u128 = 4;

@@ -13,14 +13,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "fdps",
         summary: "the fastest path carries data in order, slower ones data from further back, which is in order when it arrives",
         reference: "Le, Bui, arXiv:1501.03196, 2015",
     },
-    build: || Box::new(Fdps::new()),
-};
+    |_| Box::new(Fdps::new()),
+);
 
 /// FDPS.
 #[derive(Clone, Copy, Default, Debug)]

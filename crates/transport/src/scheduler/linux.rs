@@ -13,14 +13,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Rate, Time};
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "linux",
         summary: "the path that would send what it holds soonest, at its average pacing rate; waits if its send buffer is full",
         reference: "Linux 6.12 net/mptcp/protocol.c, mptcp_subflow_get_send",
     },
-    build: || Box::new(Linux::new()),
-};
+    |_| Box::new(Linux::new()),
+);
 
 /// `MPTCP_SEND_BURST_SIZE`: the largest segment less the headers of TCP and IPv6 with all options, bytes.
 const BURST: u64 = 65_428;

@@ -6,14 +6,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "lowest-rtt",
         summary: "the path with the lowest smoothed RTT whose window has room; standby paths if no other is left",
         reference: "Paasch et al. 2014, section 3",
     },
-    build: || Box::new(LowestRtt::new()),
-};
+    |_| Box::new(LowestRtt::new()),
+);
 
 /// Lowest RTT first.
 #[derive(Clone, Copy, Default, Debug)]

@@ -9,7 +9,9 @@
 mod choice;
 
 use crate::path::PathView;
-use haltere_net::registry::{Description, Handle};
+use haltere_net::fault::Faults;
+use haltere_net::registry::{Description, Entry as _, Handle, Maker, Parameter};
+use haltere_net::rng::Stream;
 use haltere_net::{PathId, Time};
 
 pub use weighted_round_robin::WeightedRoundRobin;
@@ -107,22 +109,60 @@ pub trait PathScheduler: Send {
     }
 }
 
+/// The surroundings of a scheduler, from which it is made.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The random stream of schedulers that draw random numbers. Those that come with this project draw none.
+    pub stream: Stream,
+    /// The values of the [`Parameter`]s that the scheduler declares, in their order. [`Implementation::build`] sets them.
+    pub values: &'static [f64],
+    /// Where loaded code says that it failed, if somebody listens.
+    pub faults: Option<Faults>,
+}
+
 /// A scheduler as it is registered.
 #[derive(Clone, Copy, Debug)]
 pub struct Implementation {
     /// Its name, summary and reference.
     pub description: Description,
+    /// The numbers by which it can be tuned.
+    pub parameters: &'static [Parameter],
+    /// The values of these parameters, in their order.
+    pub values: &'static [f64],
     /// Makes a scheduler for a connection.
-    pub build: fn() -> Box<dyn PathScheduler>,
+    pub build: Maker<Config, Box<dyn PathScheduler>>,
 }
 
 /// A path scheduler, as configurations hold it.
 pub type Scheduler = Handle<Implementation>;
 
 impl Implementation {
-    /// A scheduler for a connection.
-    pub fn build(&self) -> Box<dyn PathScheduler> {
-        (self.build)()
+    /// A scheduler without parameters.
+    pub const fn new(description: Description, build: fn(Config) -> Box<dyn PathScheduler>) -> Implementation {
+        Implementation { description, parameters: &[], values: &[], build: Maker::BuiltIn(build) }
+    }
+
+    /// A scheduler for a connection. It draws from `stream`, and loaded code says by `faults` that it failed.
+    pub fn build(&self, stream: Stream, faults: Option<Faults>) -> Box<dyn PathScheduler> {
+        self.build.make(Config { stream, values: self.values, faults })
+    }
+
+    /// The scheduler with other values of its parameters. Its name has those that are not the default.
+    ///
+    /// # Errors
+    ///
+    /// If it has no parameter of a name, or a value is outside its range.
+    pub fn tuned(&'static self, given: &[(&str, f64)]) -> Result<Scheduler, String> {
+        let values = Parameter::values(self.parameters, given)?;
+        let tail = Parameter::tail(self.parameters, &values);
+        if tail.is_empty() {
+            return Ok(Handle(self));
+        }
+        let name = format!("{}{tail}", self.description.name);
+        Implementation::shelf().find_or(&name, || {
+            let description = Description { name: name.clone().leak(), ..self.description };
+            Ok(Box::leak(Box::new(Implementation { description, values: values.leak(), ..*self })))
+        })
     }
 }
 

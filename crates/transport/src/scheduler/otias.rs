@@ -13,14 +13,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "otias",
         summary: "the path on which the packet would arrive first, the time in its queue counted; waits if that one is full",
         reference: "Yang, Wang, Amer, WAINA 2014",
     },
-    build: || Box::new(Otias::new()),
-};
+    |_| Box::new(Otias::new()),
+);
 
 /// OTIAS.
 #[derive(Clone, Copy, Default, Debug)]

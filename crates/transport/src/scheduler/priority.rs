@@ -6,14 +6,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "priority",
         summary: "the path with the lowest number that has room",
         reference: "draft-bonaventure-iccrg-schedulers-02",
     },
-    build: || Box::new(Priority::new()),
-};
+    |_| Box::new(Priority::new()),
+);
 
 /// Strict priority.
 #[derive(Clone, Copy, Default, Debug)]

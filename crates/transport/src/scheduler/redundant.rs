@@ -11,14 +11,14 @@ use super::{Demand, Description, Implementation, PathScheduler, PathSet, Pick};
 use crate::path::PathView;
 use haltere_net::Time;
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "redundant",
         summary: "all data on the path with the highest rate, and copies on every other path that has room",
         reference: "Frömmgen et al., ICC 2016",
     },
-    build: || Box::new(Redundant::new()),
-};
+    |_| Box::new(Redundant::new()),
+);
 
 /// Redundant.
 #[derive(Clone, Copy, Default, Debug)]

@@ -7,14 +7,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Time};
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "round-robin",
         summary: "the paths take turns, a packet each; a path without room loses its turn",
         reference: "draft-bonaventure-iccrg-schedulers-02",
     },
-    build: || Box::new(RoundRobin::new()),
-};
+    |_| Box::new(RoundRobin::new()),
+);
 
 /// Round robin.
 #[derive(Clone, Copy, Default, Debug)]

@@ -11,14 +11,14 @@ use super::{Demand, Description, Implementation, PathScheduler, Pick};
 use crate::path::PathView;
 use haltere_net::{PathId, Rate, Time};
 
-pub(super) const ENTRY: Implementation = Implementation {
-    description: Description {
+pub(super) const ENTRY: Implementation = Implementation::new(
+    Description {
         name: "weighted-round-robin",
         summary: "the paths take turns, as often as their window over their RTT says",
         reference: "draft-bonaventure-iccrg-schedulers-02",
     },
-    build: || Box::new(WeightedRoundRobin::new()),
-};
+    |_| Box::new(WeightedRoundRobin::new()),
+);
 
 /// Weighted round robin.
 #[derive(Clone, Default, Debug)]

@@ -20,6 +20,11 @@ use std::sync::{Arc, Mutex};
 
 const ANSWER: u64 = 5_000_000;
 
+/// A scheduler as a connection makes it.
+fn made(scheduler: Scheduler) -> Box<dyn PathScheduler> {
+    scheduler.build(Streams::new(1, 0).named("scheduler"), None)
+}
+
 fn config(role: Role, max_paths: u8) -> Config {
     let stream = Streams::new(9, 0).named("cc");
     Config { max_paths, ..Config::new(role, cc::CUBIC, stream) }
@@ -350,7 +355,7 @@ proptest! {
     ) {
         let lossy = |rate, delay, p| LinkConfig { loss: LossModel::Uniform { p }, ..link(rate, delay) };
         let (first, second) = (lossy(rates.0, delays.0, losses.0), lossy(rates.1, delays.1, losses.1));
-        let scheduler = Scheduler::ALL.get(decides).map_or_else(|| Box::new(own::Turns(0)) as Box<dyn PathScheduler>, |s| s.build());
+        let scheduler = Scheduler::ALL.get(decides).map_or_else(|| Box::new(own::Turns(0)) as Box<dyn PathScheduler>, |s| made(*s));
         let server = Connection::with_parts(config(Role::Server, 2), Parts { scheduler, controllers: None });
         let client = Connection::new(config(Role::Client, 2));
         let mut pair = Pair::new(client, server, &first, &first, 4, one(answer)).and_path(&second, &second, 5);

@@ -8,7 +8,7 @@ use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
 use haltere_net::packet::{Ecn, Packet};
 use haltere_net::queue::{Backlog, DropReason, Fates, Length, Place, QueueConfig, QueueDiscipline, Ticket};
-use haltere_net::registry::{Description, Registry};
+use haltere_net::registry::{Description, Maker, Registry};
 use haltere_net::rng::Streams;
 use haltere_net::{PathId, Rate, Span, Time};
 use haltere_transport::cc::{self, Ack, Algorithm, Arrival, Congestion, CongestionController, Marks};
@@ -59,10 +59,10 @@ impl PathScheduler for Last {
     }
 }
 
-static LAST: scheduler::Implementation = scheduler::Implementation {
-    description: Description { name: "last", summary: "the path with the highest number", reference: "this test" },
-    build: || Box::new(Last),
-};
+static LAST: scheduler::Implementation = scheduler::Implementation::new(
+    Description { name: "last", summary: "the path with the highest number", reference: "this test" },
+    |_| Box::new(Last),
+);
 
 /// Last in, first out; every packet that finds others waiting is marked.
 struct Stack<B> {
@@ -109,7 +109,7 @@ impl<B: Send> QueueDiscipline<B> for Stack<B> {
 
 static STACK: haltere_net::queue::Implementation = haltere_net::queue::Implementation {
     description: Description { name: "stack", summary: "last in, first out", reference: "this test" },
-    defaults: || Box::new(Config::default()),
+    defaults: Maker::BuiltIn(|()| Box::new(Config::default())),
 };
 
 /// A window of twenty segments that notes whether each ACK, and each loss that an ACK shows, follows the ACK's arrival.

@@ -1,11 +1,17 @@
 //! The promises of every path scheduler, whatever paths and demands it sees.
 
+use haltere_net::rng::Streams;
 use haltere_net::{PathId, Rate, Span, Time};
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::scheduler::{self, Demand, PathScheduler, Pick, Scheduler};
 use proptest::prelude::*;
 use proptest::{collection, option};
 use std::collections::VecDeque;
+
+/// A scheduler as a connection makes it.
+fn made(scheduler: Scheduler) -> Box<dyn PathScheduler> {
+    scheduler.build(Streams::new(1, 0).named("scheduler"), None)
+}
 
 const NOW: Time = Time::from_nanos(5_000_000_000);
 
@@ -101,12 +107,12 @@ proptest! {
     fn a_pick_is_for_paths_that_take_data(calls in calls()) {
         for scheduler in Scheduler::ALL {
             let name = scheduler.describe().name;
-            let results = picks(&mut *scheduler.build(), &calls);
-            prop_assert_eq!(&results, &picks(&mut *scheduler.build(), &calls), "{} is not deterministic", name);
-            if scheduler.build().ignores_demand() {
+            let results = picks(&mut *made(*scheduler), &calls);
+            prop_assert_eq!(&results, &picks(&mut *made(*scheduler), &calls), "{} is not deterministic", name);
+            if made(*scheduler).ignores_demand() {
                 let mut blind = calls.clone();
                 blind.iter_mut().for_each(|call| call.1 = Demand::default());
-                prop_assert_eq!(&results, &picks(&mut *scheduler.build(), &blind), "{} looks at the demand", name);
+                prop_assert_eq!(&results, &picks(&mut *made(*scheduler), &blind), "{} looks at the demand", name);
             }
             for ((paths, demand, ..), (pick, now, _)) in calls.iter().zip(&results) {
                 let takes = |path: &&PathView| path.takes(*now);
@@ -171,7 +177,7 @@ struct Outcome {
 /// A transfer of `packets` packets over pipes of fixed windows. The peer's window is `limit` packets beyond the first that is not
 /// acknowledged. Packets are acknowledged an RTT after they were sent.
 fn transfer(scheduler: Scheduler, pipes: &[Pipe], packets: u64, limit: u64) -> Outcome {
-    let mut scheduler = scheduler.build();
+    let mut scheduler = made(scheduler);
     let mut flying: Vec<(u64, usize, u64)> = Vec::new();
     let mut arrived = vec![false; packets as usize];
     let mut unsent: VecDeque<u64> = (0..packets).collect();

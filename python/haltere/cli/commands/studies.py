@@ -121,14 +121,18 @@ def new(
             help="In the place of a study: a congestion control, as a file that ends in `.py`, `.c` or `.rs`."
         ),
     ] = None,
+    scheduler: Annotated[
+        Path | None, typer.Option(help="A path scheduler, as a file that ends in `.py` or `.c`.")
+    ] = None,
+    queue: Annotated[Path | None, typer.Option(help="A queue discipline, as such a file.")] = None,
 ) -> None:
-    """Write a commented start of a study that runs in seconds, or of a congestion control of your own.
+    """Write a commented start of a study that runs in seconds, or of code of your own.
 
-    `haltere new my-study`, `haltere new --congestion-control mine.py`
+    `haltere new my-study`, `haltere new --congestion-control mine.py`, `haltere new --queue mine.py`
     """
     from haltere.cli import studies
 
-    studies.new(name, congestion_control)
+    studies.new(name, {"congestion-control": congestion_control, "scheduler": scheduler, "queue": queue})
 
 
 @app.command("list", rich_help_panel=STUDIES)

@@ -1,7 +1,9 @@
-/* The interface of haltere for congestion controls in shared libraries, version 1.
+/* The interface of haltere for code in shared libraries, version 1.
  *
- * A library exports haltere_plugin_of, and its file is a contender: tcp/./libmine.so, quic/./libmine.so. Times are
- * nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
+ * A library exports a function for what it holds. haltere_plugin_of is that of a congestion control, whose file is a
+ * contender: tcp/./libmine.so. haltere_scheduler_of is that of a path scheduler: mptcp/cubic+scheduler=./libmine.so.
+ * haltere_queue_discipline_of is that of a queue discipline: --queue ./libmine.so.
+ * Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second.
  *
  * Generated from haltere.rs. Licence: Apache-2.0 or MIT, as you like. */
 
@@ -142,6 +144,78 @@
  * `haltere_congestion_control.flags`: it needs RTTs without the peer's delay of acknowledgements.
  */
 #define HALTERE_PROMPT_RTTS 16
+
+/**
+ * `haltere_scheduler.flags`: its picks do not depend on the demand, which then need not be counted for each packet.
+ */
+#define HALTERE_IGNORES_DEMAND 1
+
+/**
+ * `haltere_pick.kind`: send the next data on `path`. If it takes no packet now, nothing is sent, and the scheduler is asked again.
+ */
+#define HALTERE_PICK_ON 0
+
+/**
+ * `haltere_pick.kind`: send nothing. The scheduler is asked again at `until`, or earlier if an ACK arrives or a timer expires.
+ */
+#define HALTERE_PICK_WAIT 1
+
+/**
+ * `haltere_pick.kind`: send the same data on each path whose bit is set in `copies`.
+ */
+#define HALTERE_PICK_COPIES 2
+
+/**
+ * `haltere_pick.kind`: send on `path` the data that follows after `skip` bytes of what no path was given yet; other paths send these
+ * bytes.
+ */
+#define HALTERE_PICK_AHEAD 3
+
+/**
+ * Answer of `enqueue` and `dequeue` of a queue discipline: the packet is dropped to signal congestion.
+ */
+#define HALTERE_DROP -1
+
+/**
+ * Answer of `enqueue`: the packet is dropped because there is no room for it. Results count it apart from `HALTERE_DROP`.
+ */
+#define HALTERE_FULL -2
+
+/**
+ * Answer of `dequeue`: the packet leaves.
+ */
+#define HALTERE_SEND 0
+
+/**
+ * Answer of `dequeue`, and added to the band by `enqueue`: the packet is marked for congestion. If it cannot be marked
+ * (`haltere_packet.ecn`), it is dropped instead.
+ */
+#define HALTERE_MARK 65536
+
+/**
+ * The number of bands: they are numbered from 0 on, below this.
+ */
+#define HALTERE_BANDS 65536
+
+/**
+ * `haltere_packet.ecn`: not ECN-capable.
+ */
+#define HALTERE_NOT_ECT 0
+
+/**
+ * `haltere_packet.ecn`: ECN-capable, codepoint ECT(1), which asks for L4S treatment (RFC 9331).
+ */
+#define HALTERE_ECT_1 1
+
+/**
+ * `haltere_packet.ecn`: ECN-capable, codepoint ECT(0).
+ */
+#define HALTERE_ECT_0 2
+
+/**
+ * `haltere_packet.ecn`: marked, congestion experienced.
+ */
+#define HALTERE_CE 3
 
 /**
  * A number by which the algorithm can be tuned: `+gain=1.5` behind the file's name in a contender.
@@ -764,7 +838,7 @@ typedef struct {
 } haltere_congestion_control;
 
 /**
- * The contents of a library. It exports `haltere_plugin_of`, which returns them.
+ * The contents of a library with a congestion control. It exports `haltere_plugin_of`, which returns them.
  */
 typedef struct {
   /**
@@ -781,19 +855,342 @@ typedef struct {
   const haltere_congestion_control *congestion_control;
 } haltere_plugin;
 
+/**
+ * The facts with which a path scheduler is created.
+ */
+typedef struct {
+  /**
+   * The values of the parameters, in the order in which the library declares them.
+   */
+  const double *parameters;
+  /**
+   * How many they are.
+   */
+  uintptr_t parameter_count;
+  /**
+   * Gives 64 random bits of the run's own dice. It may be called whenever the scheduler is called.
+   */
+  uint64_t (*random)(void *dice);
+  /**
+   * The argument of `random`. It is valid as long as the scheduler.
+   */
+  void *dice;
+} haltere_scheduler_config;
+
+/**
+ * The data that a connection as a whole has to send, bytes.
+ */
+typedef struct {
+  /**
+   * Data that no path was given yet.
+   */
+  int64_t waiting;
+  /**
+   * Data that paths were given and that the peer has not acknowledged to the connection.
+   */
+  int64_t outstanding;
+  /**
+   * The bytes that the peer's flow control of the connection allows beyond those that paths were given.
+   */
+  int64_t window;
+  /**
+   * Data of the application for which the connection's send buffer has no room yet.
+   */
+  int64_t beyond;
+} haltere_demand;
+
+/**
+ * The pick of a scheduler. Before each call the host sets it to a wait without end.
+ */
+typedef struct {
+  /**
+   * Its kind: one of `HALTERE_PICK_…`.
+   */
+  uint32_t kind;
+  /**
+   * The number of a path, its `id`.
+   */
+  uint32_t path;
+  /**
+   * For a wait: a time, or `HALTERE_NEVER`.
+   */
+  int64_t until;
+  /**
+   * For data from further back: how many bytes are left out.
+   */
+  int64_t skip;
+  /**
+   * For copies: bit `id % 64` of `copies[id / 64]` for each path.
+   */
+  uint64_t copies[4];
+  /**
+   * In the place of NULL: the scheduler has failed, for this reason. The run then ends as failed. The text must stay until the
+   * next call.
+   */
+  const char *failure;
+} haltere_pick;
+
+/**
+ * A path scheduler: it chooses the path of the next data of a connection with several paths. Functions that may be NULL say so.
+ * Schedulers of several connections are called on several threads at once, each always by one; libraries must keep no state outside
+ * of what `create` returns.
+ */
+typedef struct {
+  /**
+   * `sizeof(haltere_scheduler)`.
+   */
+  uintptr_t size;
+  /**
+   * A description in one line.
+   */
+  const char *summary;
+  /**
+   * Where it is specified.
+   */
+  const char *reference;
+  /**
+   * `HALTERE_IGNORES_DEMAND`, or 0.
+   */
+  uint32_t flags;
+  /**
+   * How many parameters it has.
+   */
+  uint32_t parameter_count;
+  /**
+   * Its parameters: `+scheduler=./mine.c+gain=1.5` in a contender.
+   */
+  const haltere_parameter *parameters;
+  /**
+   * How many bytes of data a path gets for a pick, if it takes them; 0 means one packet. QUIC asks for each packet.
+   */
+  int64_t burst;
+  /**
+   * Makes a scheduler for a connection. NULL is a failure.
+   */
+  void *(*create)(const haltere_scheduler_config *config);
+  /**
+   * Frees a scheduler. May be NULL.
+   */
+  void (*destroy)(void *scheduler);
+  /**
+   * Chooses the path of the next data. `paths` are all paths of the connection, in the order of their numbers.
+   */
+  void (*pick)(void *scheduler,
+               const haltere_path *paths,
+               uintptr_t path_count,
+               const haltere_demand *demand,
+               int64_t now,
+               haltere_pick *pick);
+  /**
+   * The path that was picked took so many bytes of new data. May be NULL.
+   */
+  void (*on_given)(void *scheduler, uint32_t path, int64_t bytes, int64_t now);
+  /**
+   * The peer's flow control of the connection keeps data back, and the path `head` carries the oldest data that is not acknowledged:
+   * the other paths wait for it. May be NULL.
+   */
+  void (*on_blocked)(void *scheduler, uint32_t head, int64_t now);
+} haltere_scheduler;
+
+/**
+ * The facts about a link with which the discipline of its queue is created.
+ */
+typedef struct {
+  /**
+   * The link's rate, bit/s, or `HALTERE_UNKNOWN` if it has none.
+   */
+  int64_t rate;
+  /**
+   * The base RTT of the path.
+   */
+  int64_t rtt;
+  /**
+   * The largest packet, bytes.
+   */
+  int64_t mtu;
+  /**
+   * The values of the parameters, in the order in which the library declares them.
+   */
+  const double *parameters;
+  /**
+   * How many they are.
+   */
+  uintptr_t parameter_count;
+  /**
+   * Gives 64 random bits of the run's own dice. It may be called whenever the discipline is called.
+   */
+  uint64_t (*random)(void *dice);
+  /**
+   * The argument of `random`. It is valid as long as the discipline.
+   */
+  void *dice;
+} haltere_queue_config;
+
+/**
+ * A packet in front of a link.
+ */
+typedef struct {
+  /**
+   * Its length, bytes, IP header included.
+   */
+  int64_t size;
+  /**
+   * When it arrived at the queue.
+   */
+  int64_t arrived;
+  /**
+   * A hash of its flow (addresses, protocol and ports), from 0 on.
+   */
+  int64_t flow;
+  /**
+   * Its ECN field, as the IP header has it: one of `HALTERE_NOT_ECT`, `HALTERE_ECT_1`, `HALTERE_ECT_0` and `HALTERE_CE`.
+   */
+  uint32_t ecn;
+  /**
+   * Its DiffServ codepoint (RFC 2474), which is the ToS byte without its two lowest bits.
+   */
+  uint32_t dscp;
+  /**
+   * Whether the limit has room for it. False for packets that leave.
+   */
+  bool fits;
+} haltere_packet;
+
+/**
+ * A band of a queue: packets that leave in the order in which they came.
+ */
+typedef struct {
+  /**
+   * Packets waiting.
+   */
+  int64_t packets;
+  /**
+   * Bytes waiting.
+   */
+  int64_t bytes;
+  /**
+   * The size of the packet that is the next to leave, or `HALTERE_UNKNOWN`.
+   */
+  int64_t head_size;
+  /**
+   * When that packet arrived, or `HALTERE_UNKNOWN`.
+   */
+  int64_t head_arrived;
+} haltere_band;
+
+/**
+ * The state of a queue when its discipline is asked. A packet that arrives is not in it, and one that leaves is no longer.
+ */
+typedef struct {
+  /**
+   * The present time.
+   */
+  int64_t now;
+  /**
+   * Packets waiting, in all bands.
+   */
+  int64_t packets;
+  /**
+   * Bytes waiting, in all bands.
+   */
+  int64_t bytes;
+  /**
+   * The limit in packets; `HALTERE_NEVER` if it is one in bytes.
+   */
+  int64_t limit_packets;
+  /**
+   * The limit in bytes; `HALTERE_NEVER` if it is one in packets.
+   */
+  int64_t limit_bytes;
+  /**
+   * The bands that have been used: number n stands at `bands[n]`.
+   */
+  const haltere_band *bands;
+  /**
+   * How many they are. Bands beyond are empty.
+   */
+  uintptr_t band_count;
+  /**
+   * In the place of NULL: the discipline has failed, for this reason. The run then ends as failed. The text must stay until the
+   * next call.
+   */
+  const char *failure;
+} haltere_queue;
+
+/**
+ * A queue discipline: it decides which packet waits in which band, which leaves next, and which is dropped or marked. The packets
+ * stay with the host. Functions that may be NULL say so; if all are, the queue is one that drops what finds it full. Disciplines of
+ * several links are called on several threads at once, each always by one; libraries must keep no state outside of what `create`
+ * returns.
+ */
+typedef struct {
+  /**
+   * `sizeof(haltere_queue_discipline)`.
+   */
+  uintptr_t size;
+  /**
+   * A description in one line.
+   */
+  const char *summary;
+  /**
+   * Where it is specified.
+   */
+  const char *reference;
+  /**
+   * Its parameters: `./mine.c:gain=1.5` as a queue.
+   */
+  const haltere_parameter *parameters;
+  /**
+   * How many they are.
+   */
+  uint32_t parameter_count;
+  /**
+   * Makes a discipline for a link. NULL is a failure.
+   */
+  void *(*create)(const haltere_queue_config *config);
+  /**
+   * Frees a discipline. May be NULL.
+   */
+  void (*destroy)(void *discipline);
+  /**
+   * A packet arrives. Returns its band, to which `HALTERE_MARK` may be added, `HALTERE_DROP` or `HALTERE_FULL`. A packet for which
+   * the limit has no room is dropped whatever the answer is. NULL puts all into band 0.
+   */
+  int64_t (*enqueue)(void *discipline, const haltere_packet *packet, haltere_queue *queue);
+  /**
+   * A packet may leave. Returns the band whose first packet it is to be, which must not be empty. NULL serves the band with the
+   * lowest number that is not empty.
+   */
+  int64_t (*next_band)(void *discipline, haltere_queue *queue);
+  /**
+   * That packet is about to leave. Returns `HALTERE_SEND`, `HALTERE_MARK` or `HALTERE_DROP`; after a drop, `next_band` is asked
+   * again. NULL sends all.
+   */
+  int64_t (*dequeue)(void *discipline, const haltere_packet *packet, haltere_queue *queue);
+  /**
+   * Returns when the next packet may leave: a time that has come if at once, `HALTERE_NEVER` if not before another packet arrives.
+   * Asked after each packet that came or left, while others wait. NULL lets packets leave as soon as the link is free.
+   */
+  int64_t (*ready_at)(void *discipline, haltere_queue *queue);
+} haltere_queue_discipline;
+
 #endif  /* HALTERE_H */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What the library exports. `abi` is the version that the host has: return NULL if yours is another. */
+/* What libraries export. `abi` is the version that the host has: return NULL if yours is another. */
 #if defined(_WIN32)
-__declspec(dllexport)
+#define HALTERE_EXPORT __declspec(dllexport)
 #elif defined(__GNUC__)
-__attribute__((visibility("default")))
+#define HALTERE_EXPORT __attribute__((visibility("default")))
+#else
+#define HALTERE_EXPORT
 #endif
-const haltere_plugin *haltere_plugin_of(uint32_t abi);
+HALTERE_EXPORT const haltere_plugin *haltere_plugin_of(uint32_t abi);
+HALTERE_EXPORT const haltere_scheduler *haltere_scheduler_of(uint32_t abi);
+HALTERE_EXPORT const haltere_queue_discipline *haltere_queue_discipline_of(uint32_t abi);
 
 #ifdef __cplusplus
 }

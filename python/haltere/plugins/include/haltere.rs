@@ -1,4 +1,4 @@
-//! The interface of haltere for congestion controls in shared libraries, version 1; `haltere.h` is generated from this file.
+//! The interface of haltere for code in shared libraries, version 1; `haltere.h` is generated from this file.
 //!
 //! Times are nanoseconds since the start of the run, sizes are bytes and rates are bits a second. All are signed, so that languages
 //! without unsigned numbers can use them: [`HALTERE_UNKNOWN`] (-1) stands for what is not known.
@@ -62,6 +62,40 @@ pub const HALTERE_COUPLED: u32 = 4;
 pub const HALTERE_HEEDS_SLOW_START: u32 = 8;
 /// `haltere_congestion_control.flags`: it needs RTTs without the peer's delay of acknowledgements.
 pub const HALTERE_PROMPT_RTTS: u32 = 16;
+
+/// `haltere_scheduler.flags`: its picks do not depend on the demand, which then need not be counted for each packet.
+pub const HALTERE_IGNORES_DEMAND: u32 = 1;
+
+/// `haltere_pick.kind`: send the next data on `path`. If it takes no packet now, nothing is sent, and the scheduler is asked again.
+pub const HALTERE_PICK_ON: u32 = 0;
+/// `haltere_pick.kind`: send nothing. The scheduler is asked again at `until`, or earlier if an ACK arrives or a timer expires.
+pub const HALTERE_PICK_WAIT: u32 = 1;
+/// `haltere_pick.kind`: send the same data on each path whose bit is set in `copies`.
+pub const HALTERE_PICK_COPIES: u32 = 2;
+/// `haltere_pick.kind`: send on `path` the data that follows after `skip` bytes of what no path was given yet; other paths send these
+/// bytes.
+pub const HALTERE_PICK_AHEAD: u32 = 3;
+
+/// Answer of `enqueue` and `dequeue` of a queue discipline: the packet is dropped to signal congestion.
+pub const HALTERE_DROP: i64 = -1;
+/// Answer of `enqueue`: the packet is dropped because there is no room for it. Results count it apart from `HALTERE_DROP`.
+pub const HALTERE_FULL: i64 = -2;
+/// Answer of `dequeue`: the packet leaves.
+pub const HALTERE_SEND: i64 = 0;
+/// Answer of `dequeue`, and added to the band by `enqueue`: the packet is marked for congestion. If it cannot be marked
+/// (`haltere_packet.ecn`), it is dropped instead.
+pub const HALTERE_MARK: i64 = 65536;
+/// The number of bands: they are numbered from 0 on, below this.
+pub const HALTERE_BANDS: i64 = 65536;
+
+/// `haltere_packet.ecn`: not ECN-capable.
+pub const HALTERE_NOT_ECT: u32 = 0;
+/// `haltere_packet.ecn`: ECN-capable, codepoint ECT(1), which asks for L4S treatment (RFC 9331).
+pub const HALTERE_ECT_1: u32 = 1;
+/// `haltere_packet.ecn`: ECN-capable, codepoint ECT(0).
+pub const HALTERE_ECT_0: u32 = 2;
+/// `haltere_packet.ecn`: marked, congestion experienced.
+pub const HALTERE_CE: u32 = 3;
 
 /// The facts about a path with which its controller is created.
 #[repr(C)]
@@ -424,7 +458,206 @@ pub struct CongestionControl {
         Option<unsafe extern "C" fn(controller: *mut c_void, arrival: *const Arrival, control: *mut Control)>,
 }
 
-/// The contents of a library. It exports `haltere_plugin_of`, which returns them.
+/// The data that a connection as a whole has to send, bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// Data that no path was given yet.
+    pub waiting: i64,
+    /// Data that paths were given and that the peer has not acknowledged to the connection.
+    pub outstanding: i64,
+    /// The bytes that the peer's flow control of the connection allows beyond those that paths were given.
+    pub window: i64,
+    /// Data of the application for which the connection's send buffer has no room yet.
+    pub beyond: i64,
+}
+
+/// The facts with which a path scheduler is created.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerConfig {
+    /// The values of the parameters, in the order in which the library declares them.
+    pub parameters: *const f64,
+    /// How many they are.
+    pub parameter_count: usize,
+    /// Gives 64 random bits of the run's own dice. It may be called whenever the scheduler is called.
+    pub random: Option<unsafe extern "C" fn(dice: *mut c_void) -> u64>,
+    /// The argument of `random`. It is valid as long as the scheduler.
+    pub dice: *mut c_void,
+}
+
+/// The pick of a scheduler. Before each call the host sets it to a wait without end.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    /// Its kind: one of `HALTERE_PICK_…`.
+    pub kind: u32,
+    /// The number of a path, its `id`.
+    pub path: u32,
+    /// For a wait: a time, or `HALTERE_NEVER`.
+    pub until: i64,
+    /// For data from further back: how many bytes are left out.
+    pub skip: i64,
+    /// For copies: bit `id % 64` of `copies[id / 64]` for each path.
+    pub copies: [u64; 4],
+    /// In the place of NULL: the scheduler has failed, for this reason. The run then ends as failed. The text must stay until the
+    /// next call.
+    pub failure: *const c_char,
+}
+
+/// A path scheduler: it chooses the path of the next data of a connection with several paths. Functions that may be NULL say so.
+/// Schedulers of several connections are called on several threads at once, each always by one; libraries must keep no state outside
+/// of what `create` returns.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Scheduler {
+    /// `sizeof(haltere_scheduler)`.
+    pub size: usize,
+    /// A description in one line.
+    pub summary: *const c_char,
+    /// Where it is specified.
+    pub reference: *const c_char,
+    /// `HALTERE_IGNORES_DEMAND`, or 0.
+    pub flags: u32,
+    /// How many parameters it has.
+    pub parameter_count: u32,
+    /// Its parameters: `+scheduler=./mine.c+gain=1.5` in a contender.
+    pub parameters: *const Parameter,
+    /// How many bytes of data a path gets for a pick, if it takes them; 0 means one packet. QUIC asks for each packet.
+    pub burst: i64,
+    /// Makes a scheduler for a connection. NULL is a failure.
+    pub create: Option<unsafe extern "C" fn(config: *const SchedulerConfig) -> *mut c_void>,
+    /// Frees a scheduler. May be NULL.
+    pub destroy: Option<unsafe extern "C" fn(scheduler: *mut c_void)>,
+    /// Chooses the path of the next data. `paths` are all paths of the connection, in the order of their numbers.
+    pub pick: Option<
+        unsafe extern "C" fn(
+            scheduler: *mut c_void,
+            paths: *const Path,
+            path_count: usize,
+            demand: *const Demand,
+            now: i64,
+            pick: *mut Pick,
+        ),
+    >,
+    /// The path that was picked took so many bytes of new data. May be NULL.
+    pub on_given: Option<unsafe extern "C" fn(scheduler: *mut c_void, path: u32, bytes: i64, now: i64)>,
+    /// The peer's flow control of the connection keeps data back, and the path `head` carries the oldest data that is not acknowledged:
+    /// the other paths wait for it. May be NULL.
+    pub on_blocked: Option<unsafe extern "C" fn(scheduler: *mut c_void, head: u32, now: i64)>,
+}
+
+/// A packet in front of a link.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Its length, bytes, IP header included.
+    pub size: i64,
+    /// When it arrived at the queue.
+    pub arrived: i64,
+    /// A hash of its flow (addresses, protocol and ports), from 0 on.
+    pub flow: i64,
+    /// Its ECN field, as the IP header has it: one of `HALTERE_NOT_ECT`, `HALTERE_ECT_1`, `HALTERE_ECT_0` and `HALTERE_CE`.
+    pub ecn: u32,
+    /// Its DiffServ codepoint (RFC 2474), which is the ToS byte without its two lowest bits.
+    pub dscp: u32,
+    /// Whether the limit has room for it. False for packets that leave.
+    pub fits: bool,
+}
+
+/// A band of a queue: packets that leave in the order in which they came.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Band {
+    /// Packets waiting.
+    pub packets: i64,
+    /// Bytes waiting.
+    pub bytes: i64,
+    /// The size of the packet that is the next to leave, or `HALTERE_UNKNOWN`.
+    pub head_size: i64,
+    /// When that packet arrived, or `HALTERE_UNKNOWN`.
+    pub head_arrived: i64,
+}
+
+/// The state of a queue when its discipline is asked. A packet that arrives is not in it, and one that leaves is no longer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    /// The present time.
+    pub now: i64,
+    /// Packets waiting, in all bands.
+    pub packets: i64,
+    /// Bytes waiting, in all bands.
+    pub bytes: i64,
+    /// The limit in packets; `HALTERE_NEVER` if it is one in bytes.
+    pub limit_packets: i64,
+    /// The limit in bytes; `HALTERE_NEVER` if it is one in packets.
+    pub limit_bytes: i64,
+    /// The bands that have been used: number n stands at `bands[n]`.
+    pub bands: *const Band,
+    /// How many they are. Bands beyond are empty.
+    pub band_count: usize,
+    /// In the place of NULL: the discipline has failed, for this reason. The run then ends as failed. The text must stay until the
+    /// next call.
+    pub failure: *const c_char,
+}
+
+/// The facts about a link with which the discipline of its queue is created.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QueueConfig {
+    /// The link's rate, bit/s, or `HALTERE_UNKNOWN` if it has none.
+    pub rate: i64,
+    /// The base RTT of the path.
+    pub rtt: i64,
+    /// The largest packet, bytes.
+    pub mtu: i64,
+    /// The values of the parameters, in the order in which the library declares them.
+    pub parameters: *const f64,
+    /// How many they are.
+    pub parameter_count: usize,
+    /// Gives 64 random bits of the run's own dice. It may be called whenever the discipline is called.
+    pub random: Option<unsafe extern "C" fn(dice: *mut c_void) -> u64>,
+    /// The argument of `random`. It is valid as long as the discipline.
+    pub dice: *mut c_void,
+}
+
+/// A queue discipline: it decides which packet waits in which band, which leaves next, and which is dropped or marked. The packets
+/// stay with the host. Functions that may be NULL say so; if all are, the queue is one that drops what finds it full. Disciplines of
+/// several links are called on several threads at once, each always by one; libraries must keep no state outside of what `create`
+/// returns.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct QueueDiscipline {
+    /// `sizeof(haltere_queue_discipline)`.
+    pub size: usize,
+    /// A description in one line.
+    pub summary: *const c_char,
+    /// Where it is specified.
+    pub reference: *const c_char,
+    /// Its parameters: `./mine.c:gain=1.5` as a queue.
+    pub parameters: *const Parameter,
+    /// How many they are.
+    pub parameter_count: u32,
+    /// Makes a discipline for a link. NULL is a failure.
+    pub create: Option<unsafe extern "C" fn(config: *const QueueConfig) -> *mut c_void>,
+    /// Frees a discipline. May be NULL.
+    pub destroy: Option<unsafe extern "C" fn(discipline: *mut c_void)>,
+    /// A packet arrives. Returns its band, to which `HALTERE_MARK` may be added, `HALTERE_DROP` or `HALTERE_FULL`. A packet for which
+    /// the limit has no room is dropped whatever the answer is. NULL puts all into band 0.
+    pub enqueue: Option<unsafe extern "C" fn(discipline: *mut c_void, packet: *const Packet, queue: *mut Queue) -> i64>,
+    /// A packet may leave. Returns the band whose first packet it is to be, which must not be empty. NULL serves the band with the
+    /// lowest number that is not empty.
+    pub next_band: Option<unsafe extern "C" fn(discipline: *mut c_void, queue: *mut Queue) -> i64>,
+    /// That packet is about to leave. Returns `HALTERE_SEND`, `HALTERE_MARK` or `HALTERE_DROP`; after a drop, `next_band` is asked
+    /// again. NULL sends all.
+    pub dequeue: Option<unsafe extern "C" fn(discipline: *mut c_void, packet: *const Packet, queue: *mut Queue) -> i64>,
+    /// Returns when the next packet may leave: a time that has come if at once, `HALTERE_NEVER` if not before another packet arrives.
+    /// Asked after each packet that came or left, while others wait. NULL lets packets leave as soon as the link is free.
+    pub ready_at: Option<unsafe extern "C" fn(discipline: *mut c_void, queue: *mut Queue) -> i64>,
+}
+
+/// The contents of a library with a congestion control. It exports `haltere_plugin_of`, which returns them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Plugin {

@@ -406,7 +406,7 @@ impl JsonSchema for QueueSchema {
         let mut forms = vec![schemars::json_schema!({
             "description": "the limit of a drop-tail queue, or a discipline with the parameters that have not their defaults",
             "type": "string",
-            "examples": ["1000p", "64kB", "1bdp", "head-drop", "drop-tail:limit=1000p,mark=65p"],
+            "examples": ["1000p", "64kB", "1bdp", "head-drop", "drop-tail:limit=1000p,mark=65p", "./mine.py:limit=100p"],
         })];
         forms.extend(Discipline::ALL.iter().map(|discipline| {
             let about = discipline.describe();
@@ -429,6 +429,16 @@ impl JsonSchema for QueueSchema {
                 "required": required,
                 "additionalProperties": false,
             })
+        }));
+        forms.push(schemars::json_schema!({
+            "description": "a discipline of a file of code, with the parameters that it declares",
+            "type": "object",
+            "properties": {
+                "discipline": { "type": "string", "pattern": "^\\.{0,2}/" },
+                "limit": { "description": "The limit of the queue (default 1000p)", "type": ["string", "number"] },
+            },
+            "required": ["discipline"],
+            "additionalProperties": { "type": ["string", "number"] },
         }));
         schemars::json_schema!({
             "description": format!("a queue discipline: one of {}", names.join(", ")),

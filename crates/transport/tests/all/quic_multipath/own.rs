@@ -65,7 +65,7 @@ impl PathScheduler for Heads {
 fn the_scheduler_is_told_which_path_holds_up_a_connection_without_window() {
     let heads = |window: u64| {
         let told = Arc::new(Mutex::new(Vec::new()));
-        let scheduler = Box::new(Heads(scheduler::LOWEST_RTT.build(), told.clone()));
+        let scheduler = Box::new(Heads(made(scheduler::LOWEST_RTT), told.clone()));
         let server = Connection::with_parts(config(Role::Server, 2), Parts { scheduler, controllers: None });
         let small = Config { connection_window: window, max_connection_window: window, ..config(Role::Client, 2) };
         // The second path has a round trip of 400 ms.
@@ -123,7 +123,7 @@ fn a_coupled_control_sees_all_windows_and_none_where_there_is_one_path() {
     let first_draws: Arc<Mutex<Vec<u64>>> = Arc::default();
     let (shared, draws) = (seen.clone(), first_draws.clone());
     let parts = Parts {
-        scheduler: scheduler::LOWEST_RTT.build(),
+        scheduler: made(scheduler::LOWEST_RTT),
         controllers: Some(Box::new(move |config| {
             let mut stream: Stream = config.stream;
             draws.lock().unwrap().push(stream.bits());
