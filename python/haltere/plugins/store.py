@@ -18,14 +18,16 @@ DIGEST = "#"
 """The sign between the name of a file and the digest."""
 SOURCES = (".c", ".rs")
 """How names of sources end that are built into libraries."""
-SUFFIXES = (".py", ".so", *SOURCES)
+POLICY = ".onnx"
+"""How the name of a trained policy ends."""
+SUFFIXES = (".py", ".so", *SOURCES, POLICY)
 """How names of files of code end."""
 _DIGITS = 16
 
 ALLOW = "HALTERE_ALLOW_CODE"
 """The variable of the environment that allows all code that study and scenario files name: `1`."""
 
-_WITH_DIGEST = re.compile(rf"(\.(?:py|so|c|rs)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
+_WITH_DIGEST = re.compile(rf"(\.(?:py|so|c|rs|onnx)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
 
 _asked: set[Path] = set()
 """The files that the user asked for in this process."""

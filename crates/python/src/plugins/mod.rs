@@ -1,9 +1,10 @@
-//! Congestion controls that users bring, as files: Python classes, and shared libraries.
+//! Congestion controls that users bring, as files: Python classes, shared libraries, and trained policies.
 //!
 //! Which file a name with a digest stands for, and whether its user allowed to load it, is decided in Python (`haltere.plugins`).
 
 mod controller;
 mod events;
+mod policy;
 mod watch;
 
 use haltere_net::registry::{Description, Entry, Loader, Maker};
@@ -63,6 +64,9 @@ fn load(name: &str) -> Result<&'static Implementation, String> {
         let found = found.map_err(|wrong| message(py, &wrong))?;
         if let Ok(library) = found.extract::<PathBuf>() {
             return haltere_plugins::load(shown(name), name, &library);
+        }
+        if let Ok(trained) = found.extract::<policy::Trained>() {
+            return policy::implementation(name, trained);
         }
         let described: Described = found.extract().map_err(|wrong| message(py, &wrong))?;
         implementation(name, described)
