@@ -84,6 +84,8 @@ class Environments:
     history: int
     """How many intervals an observation has."""
     action_bounds: tuple[float, float]
+    controls: list[str]
+    """The congestion controls in whose place agents decide."""
 
     def __init__(self, scenarios: list[Scenario], settings_json: str) -> None: ...
     def reset(self, seeds: list[int | None], which: list[bool]) -> _Returned:

@@ -394,7 +394,7 @@ def test_neither_kernels_nor_the_emulator_have_disciplines_of_files(haltere: Hal
             Scenario({**data, "links": links}, fidelity="linux")
     for option in ("--queue", "--down-queue"):
         shown = said(haltere("link", "--rate", "9Mbit/s", option, "./prio.py", "--", "true"), 2)
-        assert f'{option}: is a file given: ./prio.py right: a discipline that is built in' in shown
+        assert f"{option}: is a file given: ./prio.py right: a discipline that is built in" in shown
 
 
 def test_structures_in_python_are_those_of_the_header() -> None:

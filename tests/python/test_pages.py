@@ -11,16 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 import typer
 
 import haltere as package
 from conftest import ROOT, Haltere
-from haltere import Scenario, Study, core, shipped
+from haltere import Scenario, Study, core, gym, shipped
 from haltere.cli.app import app
 from haltere.metrics import METRICS
 from haltere.plugins import store
 from haltere.study.model import study_schema
+from networks import model
 from pages import commands, gallery, lists, metrics
 from pages.links import broken
 from pages.schema import Page
@@ -217,12 +219,16 @@ def test_the_comparisons_and_traces_of_the_pages_run(
 ) -> None:
     """Each is run with a small object, or for a short time, and once.
 
-    Files of code are those that `haltere new` writes for their use, and files of Linux the one of their page.
+    Files of code are those that `haltere new` writes for their use, and files of Linux the one of their page. A policy
+    is a network that nobody trained.
     """
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     page = (ROOT / "docs" / "how-to" / "linux-congestion-controls.md").read_text()
     for file, kind in _code(words):
-        if Path(file).name.startswith("tcp_"):
+        if Path(file).suffix == store.POLICY:
+            onnx.save(model(30), tmp_path / file)
+            gym.stamp(tmp_path / file, gym.Environment(ONE_LINK | {"duration": "30s"}))
+        elif Path(file).name.startswith("tcp_"):
             (tmp_path / file).write_text(page.split("```c\n")[1].split("```")[0])
         else:
             assert haltere("new", f"--{kind}", file).returncode == 0, file

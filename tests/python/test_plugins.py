@@ -271,7 +271,7 @@ def test_a_file_that_is_no_congestion_control_is_refused_with_what_is_wrong(wron
 def test_contenders_that_name_files_are_refused_where_they_are_wrong(way: str) -> None:
     for contender, wrong in {
         "tcp/./none.py": "cannot be read (No such file or directory)",
-        "tcp/./mine.txt": "ends in none of .py, .so, .c, .rs",
+        "tcp/./mine.txt": "ends in none of .py, .so, .c, .rs, .onnx",
         f"tcp/{way}+gain=2": 'has the unknown switch "gain"',
         f"tcp/{way}+hystart": "has its own startup",
     }.items():

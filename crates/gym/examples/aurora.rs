@@ -2,7 +2,7 @@
 //!
 //! usage: aurora [STEPS [ENVIRONMENTS]]
 
-use haltere_gym::{Action, Autoreset, Batch, FIELDS, Limits, Observation, Pace, Plan, Reward, Stacked};
+use haltere_gym::{Action, Autoreset, Batch, FIELDS, Limits, Observation, Pace, Plan, Reward, Stacked, Terms};
 use haltere_net::Span;
 use haltere_net::rng::Streams;
 use haltere_sim::Scenario;
@@ -27,12 +27,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = Plan {
         scenarios,
         agents: vec![0],
-        observation: Stacked { of: Observation::Aurora, history: 10 },
+        terms: Terms {
+            observation: Stacked { of: Observation::Aurora, history: 10 },
+            action: Action::Aurora(Limits::AURORA),
+            pace: Pace::Rtts(0.5),
+            delay: Span::ZERO,
+        },
         reward: Reward::Aurora,
-        action: Action::Aurora(Limits::AURORA),
         start: Some((0.3, 1.5)),
-        pace: Pace::Rtts(0.5),
-        delay: Span::ZERO,
         steps: Some(400),
     };
     plan.check()?;

@@ -66,7 +66,7 @@ impl Batch {
             environment: Environment::new(plan.clone(), seed.wrapping_add(i as u64)),
             over: false,
             outcome: Outcome::default(),
-            observation: vec![0.0; plan.observation.len() * agents],
+            observation: vec![0.0; plan.terms.observation.len() * agents],
             last: None,
             rewards: vec![0.0; agents],
             intervals: vec![0.0; agents * FIELDS.len()],

@@ -1,13 +1,12 @@
 //! One run in steps.
 
+use crate::agent::Agent;
 use crate::interval::Interval;
-use crate::observation::{History, Memory};
 use crate::plan::{Plan, slowest};
+use haltere_net::Rate;
 use haltere_net::rng::Streams;
-use haltere_net::{Rate, Time};
 use haltere_sim::steps::{Advance, Steps};
-use haltere_transport::cc::{Desk, Seen};
-use std::collections::VecDeque;
+use haltere_transport::cc::Desk;
 use std::sync::Arc;
 
 /// How an episode stands after a step.
@@ -26,23 +25,6 @@ impl Outcome {
     }
 }
 
-/// An agent and its flow.
-struct Agent {
-    desk: Desk,
-    /// The look at the flow when the interval began.
-    before: Seen,
-    last: Interval,
-    memory: Memory,
-    history: History,
-    reward: f64,
-    /// The rate at which its flow is to begin, if that is given.
-    start: Option<Rate>,
-    /// Whether its flow began: others may begin later.
-    began: bool,
-    /// Actions that have no effect yet, with the times at which they get it.
-    pending: VecDeque<(Time, f64)>,
-}
-
 /// A run in steps, one episode after the other.
 pub struct Environment {
     plan: Arc<Plan>,
@@ -53,13 +35,24 @@ pub struct Environment {
     scenario: usize,
     steps: Option<Steps>,
     agents: Vec<Agent>,
+    /// The last reward of each.
+    rewards: Vec<f64>,
     taken: u32,
 }
 
 impl Environment {
     /// An environment that is to be reset first. Its episodes follow from the seed.
     pub fn new(plan: Arc<Plan>, seed: u64) -> Environment {
-        Environment { plan, seed, episode: 0, scenario: 0, steps: None, agents: Vec::new(), taken: 0 }
+        Environment {
+            plan,
+            seed,
+            episode: 0,
+            scenario: 0,
+            steps: None,
+            agents: Vec::new(),
+            rewards: Vec::new(),
+            taken: 0,
+        }
     }
 
     /// Its plan.
@@ -92,7 +85,7 @@ impl Environment {
         let plan = self.plan.clone();
         let mut dice = Streams::new(self.seed, self.episode).named("gym/scenario");
         self.scenario = dice.below(plan.scenarios.len() as u64) as usize;
-        let desks: Vec<_> = plan.agents.iter().map(|flow| (*flow, Desk::new(plan.action.command()))).collect();
+        let desks: Vec<_> = plan.agents.iter().map(|flow| (*flow, Desk::new(plan.terms.action.command()))).collect();
         let at = self.scenario;
         let mut steps = Steps::new(&plan.scenarios[at], (self.seed, self.episode), &desks)
             .map_err(|error| format!("scenarios[{at}].{error}"))?;
@@ -106,8 +99,9 @@ impl Environment {
         let mut dice = Streams::new(self.seed, self.episode).named("gym/start");
         let mut start =
             || link.map(|((least, most), bps)| Rate::from_bps((bps * (least + (most - least) * dice.unit())) as u64));
-        let agent = |(_, desk)| Agent::new(desk, start(), &plan, now);
+        let agent = |(_, desk)| Agent::new(desk, start(), &plan.terms, now);
         self.agents = desks.into_iter().map(agent).collect();
+        self.rewards = vec![0.0; self.agents.len()];
         (self.steps, self.taken) = (Some(steps), 0);
         Ok(())
     }
@@ -127,14 +121,14 @@ impl Environment {
             return Err(format!("the action of agent {at} is no number"));
         }
         let began = steps.now();
-        let due = began + plan.delay;
+        let terms = &plan.terms;
         for (agent, action) in self.agents.iter_mut().zip(actions) {
-            agent.pending.push_back((due, *action));
+            agent.decide(*action, began, terms);
         }
         let rtt_s = self.agents.iter().map(|agent| agent.last.mean_rtt_s).fold(0.0, f64::max);
-        let until = began + plan.pace.next(rtt_s);
+        let until = began + terms.pace.next(rtt_s);
         let reached = loop {
-            let next = self.agents.iter_mut().filter_map(|agent| agent.act(steps.now(), plan)).min();
+            let next = self.agents.iter_mut().filter_map(|agent| agent.act(steps.now(), terms)).min();
             let next = next.map_or(until, |due| due.min(until));
             match steps.advance(next, || false)? {
                 Advance::Reached | Advance::Stopped if next < until => {}
@@ -142,8 +136,9 @@ impl Environment {
             }
         };
         let now = steps.now();
-        for agent in &mut self.agents {
-            agent.look((began, now), plan);
+        for (agent, reward) in self.agents.iter_mut().zip(&mut self.rewards) {
+            agent.look((began, now), terms);
+            *reward = plan.reward.of(&agent.last, &agent.memory);
         }
         self.taken += 1;
         Ok(Outcome {
@@ -154,69 +149,17 @@ impl Environment {
 
     /// Writes the observations of all agents, one after the other.
     pub fn observe(&self, into: &mut [f32]) {
-        let parts = into.chunks_exact_mut(self.plan.observation.len());
-        self.agents.iter().zip(parts).for_each(|(agent, part)| agent.history.write(part));
+        let parts = into.chunks_exact_mut(self.plan.terms.observation.len());
+        self.agents.iter().zip(parts).for_each(|(agent, part)| agent.observe(part));
     }
 
     /// The last reward of each agent.
     pub fn rewards(&self) -> impl Iterator<Item = f64> + '_ {
-        self.agents.iter().map(|agent| agent.reward)
+        self.rewards.iter().copied()
     }
 
     /// The last interval of each agent.
     pub fn intervals(&self) -> impl Iterator<Item = &Interval> + '_ {
         self.agents.iter().map(|agent| &agent.last)
-    }
-}
-
-impl Agent {
-    fn new(desk: Desk, start: Option<Rate>, plan: &Plan, now: Time) -> Agent {
-        let began = desk.is_established();
-        if began {
-            plan.action.begin(start, &desk);
-        }
-        desk.begin(now);
-        let before = desk.seen();
-        Agent {
-            last: Interval::between((now, &before), (now, &before), &Interval::default()),
-            before,
-            memory: Memory::default(),
-            history: History::new(&plan.observation),
-            reward: 0.0,
-            start,
-            began,
-            pending: VecDeque::new(),
-            desk,
-        }
-    }
-
-    /// Gives effect to the actions whose time has come. Returns when the next one has its effect.
-    fn act(&mut self, now: Time, plan: &Plan) -> Option<Time> {
-        if !self.began && self.desk.is_established() {
-            plan.action.begin(self.start, &self.desk);
-            self.began = true;
-        }
-        while let Some((due, action)) = self.pending.front().copied() {
-            if due > now {
-                return Some(due);
-            }
-            self.pending.pop_front();
-            // Before its connection is established, a flow has no rate or window that could be changed.
-            if self.began {
-                plan.action.apply(action, &self.desk);
-            }
-        }
-        None
-    }
-
-    /// Looks at the interval that is over.
-    fn look(&mut self, (began, now): (Time, Time), plan: &Plan) {
-        let seen = self.desk.seen();
-        self.last = Interval::between((began, &self.before), (now, &seen), &self.last);
-        self.memory.note(&self.last);
-        self.history.push(&plan.observation, &self.last, &self.memory);
-        self.reward = plan.reward.of(&self.last, &self.memory);
-        self.before = seen;
-        self.desk.begin(now);
     }
 }

@@ -7,6 +7,7 @@ use haltere_net::{Rate, Span};
 use haltere_sim::scenario::ScenarioError;
 use haltere_sim::{Scenario, steps};
 use haltere_transport::cc::Desk;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// When agents decide.
@@ -34,6 +35,49 @@ impl Pace {
     }
 }
 
+/// The terms on which an agent decides, wherever it does: in an environment, or as a [policy](crate::Policy) in any run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Terms {
+    /// The observations of an agent.
+    pub observation: Stacked,
+    /// The meaning of its actions.
+    pub action: Action,
+    /// When it decides.
+    pub pace: Pace,
+    /// How long it takes from an observation until the action that answers it has effect.
+    pub delay: Span,
+}
+
+fn wrong<T>(path: &str, message: &str) -> Result<T, ScenarioError> {
+    Err(ScenarioError { path: path.into(), message: message.into() })
+}
+
+impl Terms {
+    /// Whether an agent can decide on these terms.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong; the path is `observation`, `interval` or `rates`.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        if self.observation.is_empty() {
+            return wrong("observation", "it has no numbers: name a field, and a history of 1 at least");
+        }
+        match self.pace {
+            Pace::Every(Span::ZERO) => return wrong("interval", "it is no time: give 1ns at least"),
+            Pace::Rtts(times) if !(times > 0.0 && times.is_finite()) => {
+                return wrong("interval", "it is no time: give a positive number of RTTs");
+            }
+            Pace::Every(_) | Pace::Rtts(_) => {}
+        }
+        match self.action.limits() {
+            Some(limits) if limits.least > limits.most || limits.least == Rate::from_bps(0) => {
+                wrong("rates", "the least is not between 0 and the most: give two rates, the smaller one first")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// All that is fixed for an environment.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -41,19 +85,13 @@ pub struct Plan {
     pub scenarios: Vec<Arc<Scenario>>,
     /// The number of each agent's flow.
     pub agents: Vec<usize>,
-    /// The observations of an agent.
-    pub observation: Stacked,
-    /// Its rewards.
+    /// When agents decide, on what grounds, and about what.
+    pub terms: Terms,
+    /// The rewards of an agent.
     pub reward: Reward,
-    /// The meaning of its actions.
-    pub action: Action,
     /// The rate at which a flow begins whose rate an agent decides: uniformly drawn between these two times the rate of the slowest
     /// link. Without it, a flow begins with the initial window per RTT.
     pub start: Option<(f64, f64)>,
-    /// When it decides.
-    pub pace: Pace,
-    /// How long it takes from an observation until the action that answers it has effect.
-    pub delay: Span,
     /// After so many steps an episode is cut off.
     pub steps: Option<u32>,
 }
@@ -65,30 +103,15 @@ impl Plan {
     ///
     /// The first thing that is wrong; the path is that of a field of the plan, `scenarios[i]` or a field of a scenario behind that.
     pub fn check(&self) -> Result<(), ScenarioError> {
-        let wrong = |path: &str, message: &str| Err(ScenarioError { path: path.into(), message: message.into() });
         if self.scenarios.is_empty() {
             return wrong("scenarios", "there is none: give one at least");
         }
         if self.agents.is_empty() {
             return wrong("agents", "there is none: give the number of a flow, counted from 0");
         }
-        if self.observation.is_empty() {
-            return wrong("observation", "it has no numbers: name a field, and a history of 1 at least");
-        }
+        self.terms.check()?;
         if self.steps == Some(0) {
             return wrong("steps", "an episode has no step: give 1 at least, or none for no limit");
-        }
-        match self.pace {
-            Pace::Every(Span::ZERO) => return wrong("interval", "it is no time: give 1ns at least"),
-            Pace::Rtts(times) if !(times > 0.0 && times.is_finite()) => {
-                return wrong("interval", "it is no time: give a positive number of RTTs");
-            }
-            Pace::Every(_) | Pace::Rtts(_) => {}
-        }
-        if let Some(limits) = self.action.limits()
-            && (limits.least > limits.most || limits.least == Rate::from_bps(0))
-        {
-            return wrong("rates", "the least is not between 0 and the most: give two rates, the smaller one first");
         }
         if let Some((least, most)) = self.start
             && !(0.0 < least && least <= most && most.is_finite())
@@ -102,11 +125,19 @@ impl Plan {
         Ok(())
     }
 
+    /// The names of the congestion controls in whose place agents decide, each once.
+    pub fn controls(&self) -> Vec<String> {
+        let flows =
+            self.scenarios.iter().flat_map(|scenario| self.agents.iter().filter_map(|flow| scenario.flows.get(*flow)));
+        let names: BTreeSet<_> = flows.map(|flow| flow.contender.congestion.clone()).collect();
+        names.into_iter().collect()
+    }
+
     fn check_scenario(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
-        let agents: Vec<_> = self.agents.iter().map(|flow| (*flow, Desk::new(self.action.command()))).collect();
+        let agents: Vec<_> = self.agents.iter().map(|flow| (*flow, Desk::new(self.terms.action.command()))).collect();
         steps::check(scenario, &agents)?;
         let wrong = |message: String| Err(ScenarioError { path: "topology".into(), message });
-        match (self.action.limits(), slowest(scenario)) {
+        match (self.terms.action.limits(), slowest(scenario)) {
             (Some(limits), Some((rate, name))) if rate > limits.most => wrong(format!(
                 "an agent may send at most {}, and all links are faster; {name} has {rate}: give other rates",
                 limits.most

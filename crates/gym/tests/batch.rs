@@ -1,6 +1,8 @@
 //! Batches of environments: the same numbers for the same seeds, however many there are and whoever steps them.
 
-use haltere_gym::{Action, Autoreset, Batch, FIELDS, Limits, Observation, Outcomes, Pace, Plan, Reward, Stacked};
+use haltere_gym::{
+    Action, Autoreset, Batch, FIELDS, Limits, Observation, Outcomes, Pace, Plan, Reward, Stacked, Terms,
+};
 use haltere_net::rng::Streams;
 use haltere_net::{Rate, Span};
 use haltere_sim::Scenario;
@@ -28,12 +30,14 @@ fn plan() -> Plan {
     Plan {
         scenarios,
         agents: vec![0],
-        observation: Stacked { of: Observation::Aurora, history: 10 },
+        terms: Terms {
+            observation: Stacked { of: Observation::Aurora, history: 10 },
+            action: Action::Aurora(Limits::AURORA),
+            pace: Pace::Rtts(1.0),
+            delay: Span::ZERO,
+        },
         reward: Reward::Aurora,
-        action: Action::Aurora(Limits::AURORA),
         start: None,
-        pace: Pace::Rtts(1.0),
-        delay: Span::ZERO,
         steps: Some(12),
     }
 }
@@ -56,7 +60,7 @@ fn action(i: usize, step: usize) -> f64 {
 /// The observations and rewards of environment `i` over so many steps.
 fn course(count: usize, threads: usize, i: usize, autoreset: Autoreset) -> (Vec<Vec<f32>>, Vec<f64>) {
     let mut batch = batch(plan(), count, autoreset, threads);
-    let width = plan().observation.len();
+    let width = plan().terms.observation.len();
     let of = |outcomes: &Outcomes| outcomes.observations[i * width..(i + 1) * width].to_vec();
     let (mut observations, mut rewards) = (vec![of(&begin(&mut batch))], Vec::new());
     for step in 0..30 {
@@ -122,9 +126,8 @@ fn a_rate_below_the_links_is_delivered_without_a_queue_and_one_above_is_not() {
         let scenarios = vec![scenario("6Mbit/s", "20ms", "0%", &["tcp/cubic"], None)];
         let plan = Plan {
             scenarios,
-            action: Action::Rate(limits),
+            terms: Terms { action: Action::Rate(limits), pace: Pace::Every(Span::from_millis(500)), ..plan().terms },
             reward: Reward::Nothing,
-            pace: Pace::Every(Span::from_millis(500)),
             steps: None,
             ..plan()
         };
@@ -145,8 +148,7 @@ fn a_late_action_leaves_the_interval_before_it_as_it_was() {
     let sent = |delay: Span, action: f64| {
         let plan = Plan {
             scenarios: vec![scenario("6Mbit/s", "20ms", "0%", &["tcp/cubic"], None)],
-            pace: Pace::Every(Span::from_millis(100)),
-            delay,
+            terms: Terms { pace: Pace::Every(Span::from_millis(100)), delay, ..plan().terms },
             ..plan()
         };
         let mut batch = batch(plan, 1, Autoreset::Disabled, 1);
@@ -164,8 +166,11 @@ fn agents_of_one_bottleneck_each_see_their_own_flow() {
     let plan = Plan {
         scenarios: vec![scenario("4Mbit/s", "20ms", "0%", &["tcp/cubic", "quic/bbr"], None)],
         agents: vec![1, 0],
-        action: Action::Rate(Limits::AURORA),
-        pace: Pace::Every(Span::from_millis(500)),
+        terms: Terms {
+            action: Action::Rate(Limits::AURORA),
+            pace: Pace::Every(Span::from_millis(500)),
+            ..plan().terms
+        },
         ..plan()
     };
     let mut batch = batch(plan, 1, Autoreset::Disabled, 1);
@@ -185,7 +190,7 @@ fn a_flow_that_begins_later_has_neutral_observations_until_then_and_its_own_firs
     let plan = Plan {
         scenarios: vec![Arc::new(Scenario::from_json(json).unwrap())],
         agents: vec![0, 1],
-        pace: Pace::Every(Span::from_millis(500)),
+        terms: Terms { pace: Pace::Every(Span::from_millis(500)), ..plan().terms },
         ..plan()
     };
     let mut batch = batch(plan, 1, Autoreset::Disabled, 1);
@@ -203,10 +208,13 @@ fn a_flow_that_begins_later_has_neutral_observations_until_then_and_its_own_firs
 fn orcas_factor_is_followed_by_the_flows_own_congestion_control() {
     let plan = Plan {
         scenarios: vec![scenario("6Mbit/s", "20ms", "0%", &["tcp/cubic"], None)],
-        observation: Stacked { of: Observation::Orca, history: 1 },
+        terms: Terms {
+            observation: Stacked { of: Observation::Orca, history: 1 },
+            action: Action::Orca,
+            pace: Pace::Every(Span::from_millis(20)),
+            delay: Span::ZERO,
+        },
         reward: Reward::Orca,
-        action: Action::Orca,
-        pace: Pace::Every(Span::from_millis(20)),
         steps: Some(400),
         ..plan()
     };
@@ -256,7 +264,7 @@ fn what_cannot_be_is_refused_with_its_place() {
     assert!(refused(Plan { scenarios: Vec::new(), ..plan() }).starts_with("scenarios: "));
     assert!(refused(Plan { agents: vec![1], ..plan() }).starts_with("scenarios[0].agents: there is no flow 1"));
     assert!(refused(Plan { agents: vec![0, 0], ..plan() }).contains("two agents"));
-    let orca = Plan { action: Action::Orca, ..plan() };
+    let orca = Plan { terms: Terms { action: Action::Orca, ..plan().terms }, ..plan() };
     assert!(
         refused(Plan { scenarios: of("tcp/bbr"), ..orca }).contains("scenarios[0].flows[0]: tcp/bbr has no window")
     );
@@ -264,7 +272,8 @@ fn what_cannot_be_is_refused_with_its_place() {
     let fast = vec![scenario("100Mbit/s", "20ms", "0%", &["tcp/cubic"], None)];
     assert!(refused(Plan { scenarios: fast, ..plan() }).contains("give other rates"));
     assert!(refused(Plan { start: Some((2.0, 1.0)), ..plan() }).starts_with("start: "));
-    assert!(refused(Plan { pace: Pace::Rtts(f64::NAN), ..plan() }).starts_with("interval: "));
+    let never = Terms { pace: Pace::Rtts(f64::NAN), ..plan().terms };
+    assert!(refused(Plan { terms: never, ..plan() }).starts_with("interval: "));
     let mut batch = batch(plan(), 2, Autoreset::NextStep, 1);
     assert!(batch.step(&[0.0, 0.0]).unwrap_err().contains("environment 0: it was not reset"));
     begin(&mut batch);

@@ -172,7 +172,10 @@ pub(crate) fn check_config(config: &LinkConfig) -> Result<(), EmulatorError> {
     }
     config.check().map_err(|wrong| EmulatorError::new(wrong.field, wrong.message))?;
     if is_file(config.queue.discipline().name()) {
-        return Err(EmulatorError::new("queue", "a discipline of a file runs in the simulator alone: give one that is built in"));
+        return Err(EmulatorError::new(
+            "queue",
+            "a discipline of a file runs in the simulator alone: give one that is built in",
+        ));
     }
     let mut probabilities = vec![("duplication", config.duplication)];
     match &config.loss {

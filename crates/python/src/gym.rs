@@ -2,7 +2,9 @@
 
 use crate::refuse;
 use crate::scenario::Scenario;
-use haltere_gym::{Action, Autoreset, Batch, FIELDS, Limits, Observation, Outcomes, Pace, Plan, Reward, Stacked};
+use haltere_gym::{
+    Action, Autoreset, Batch, FIELDS, Limits, Observation, Outcomes, Pace, Plan, Reward, Stacked, Terms,
+};
 use haltere_net::units::{parse_rate, parse_span};
 use haltere_sim::ScenarioError as Wrong;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -11,22 +13,29 @@ use pyo3::types::PyByteArray;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// The settings of the environments of a batch, as Python gives it.
+/// The terms on which an agent decides, as Python gives them.
 #[derive(Deserialize)]
-struct Settings {
-    agents: Vec<usize>,
+pub(crate) struct TermsSettings {
     /// `aurora`, `orca`, or names of the numbers of an interval.
     observation: Observed,
     history: usize,
-    /// `aurora`, `orca`; none if Python makes it.
-    reward: Option<String>,
     action: String,
     /// The least and the most rate.
     rates: [String; 2],
     /// A time, or a number of RTTs such as `1rtt`.
-    start: Option<(f64, f64)>,
     interval: String,
     delay: String,
+}
+
+/// The settings of the environments of a batch, as Python gives it.
+#[derive(Deserialize)]
+struct Settings {
+    agents: Vec<usize>,
+    #[serde(flatten)]
+    terms: TermsSettings,
+    /// `aurora`, `orca`; none if Python makes it.
+    reward: Option<String>,
+    start: Option<(f64, f64)>,
     steps: Option<u32>,
     count: usize,
     seed: u64,
@@ -41,16 +50,17 @@ enum Observed {
     Fields(Vec<String>),
 }
 
-fn wrong(path: &str, message: impl Into<String>) -> PyErr {
-    refuse(Wrong { path: path.into(), message: message.into() })
+fn wrong(path: &str, message: impl Into<String>) -> Wrong {
+    Wrong { path: path.into(), message: message.into() }
 }
 
-fn unknown(path: &str, given: &str, known: &str) -> PyErr {
+fn unknown(path: &str, given: &str, known: &str) -> Wrong {
     wrong(path, format!("{given:?} is not known: there are {known}"))
 }
 
-impl Settings {
-    fn plan(&self, scenarios: Vec<Arc<haltere_sim::Scenario>>) -> PyResult<Plan> {
+impl TermsSettings {
+    /// The terms; the path of an error is the name of a field.
+    pub(crate) fn terms(&self) -> Result<Terms, Wrong> {
         let span = |path: &str, text: &str| parse_span(text).map_err(|error| wrong(path, error.to_string()));
         let rate = |text: &str| parse_rate(text).map_err(|error| wrong("rates", error.to_string()));
         let limits = Limits { least: rate(&self.rates[0])?, most: rate(&self.rates[1])? };
@@ -65,34 +75,43 @@ impl Settings {
             Observed::Preset(name) if name == "orca" => Observation::Orca,
             Observed::Preset(name) => return Err(unknown("observation", name, "aurora, orca, and lists of fields")),
             Observed::Fields(names) => {
-                Observation::Fields(names.iter().map(|name| field(name)).collect::<PyResult<_>>()?)
+                Observation::Fields(names.iter().map(|name| field(name)).collect::<Result<_, _>>()?)
             }
         };
+        let action = match self.action.as_str() {
+            "aurora" => Action::Aurora(limits),
+            "orca" => Action::Orca,
+            "rate" => Action::Rate(limits),
+            "window" => Action::Window,
+            name => return Err(unknown("action", name, "aurora, orca, rate, window")),
+        };
+        Ok(Terms {
+            observation: Stacked { of, history: self.history },
+            action,
+            pace,
+            delay: span("delay", &self.delay)?,
+        })
+    }
+}
+
+impl Settings {
+    fn plan(&self, scenarios: Vec<Arc<haltere_sim::Scenario>>) -> Result<Plan, Wrong> {
         Ok(Plan {
             scenarios,
             agents: self.agents.clone(),
-            observation: Stacked { of, history: self.history },
+            terms: self.terms.terms()?,
             reward: match self.reward.as_deref() {
                 None => Reward::Nothing,
                 Some("aurora") => Reward::Aurora,
                 Some("orca") => Reward::Orca,
                 Some(name) => return Err(unknown("reward", name, "aurora and orca")),
             },
-            action: match self.action.as_str() {
-                "aurora" => Action::Aurora(limits),
-                "orca" => Action::Orca,
-                "rate" => Action::Rate(limits),
-                "window" => Action::Window,
-                name => return Err(unknown("action", name, "aurora, orca, rate, window")),
-            },
             start: self.start,
-            pace,
-            delay: span("delay", &self.delay)?,
             steps: self.steps,
         })
     }
 
-    fn autoreset(&self) -> PyResult<Autoreset> {
+    fn autoreset(&self) -> Result<Autoreset, Wrong> {
         Ok(match self.autoreset.as_str() {
             "next-step" => Autoreset::NextStep,
             "same-step" => Autoreset::SameStep,
@@ -102,7 +121,7 @@ impl Settings {
     }
 }
 
-fn field(name: &str) -> PyResult<usize> {
+fn field(name: &str) -> Result<usize, Wrong> {
     FIELDS.iter().position(|field| field.name == name).ok_or_else(|| {
         let known: Vec<_> = FIELDS.iter().map(|field| field.name).collect();
         unknown("observation", name, &known.join(", "))
@@ -120,7 +139,7 @@ type Returned<'py> = (
     Vec<(usize, Bound<'py, PyByteArray>)>,
 );
 
-fn singles<'py>(py: Python<'py>, numbers: &[f32]) -> PyResult<Bound<'py, PyByteArray>> {
+pub(crate) fn singles<'py>(py: Python<'py>, numbers: &[f32]) -> PyResult<Bound<'py, PyByteArray>> {
     PyByteArray::new_with(py, size_of_val(numbers), |bytes| {
         bytes.chunks_exact_mut(4).zip(numbers).for_each(|(into, from)| into.copy_from_slice(&from.to_ne_bytes()));
         Ok(())
@@ -158,6 +177,9 @@ struct Environments {
     history: usize,
     #[pyo3(get)]
     action_bounds: (f64, f64),
+    /// The congestion controls in whose place agents decide.
+    #[pyo3(get)]
+    controls: Vec<String>,
 }
 
 #[pymethods]
@@ -167,11 +189,14 @@ impl Environments {
     fn new(scenarios: Vec<PyRef<'_, Scenario>>, settings_json: &str) -> PyResult<Environments> {
         let settings: Settings =
             serde_json::from_str(settings_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let plan = settings.plan(scenarios.iter().map(|scenario| scenario.shared()).collect())?;
+        let plan = settings.plan(scenarios.iter().map(|scenario| scenario.shared()).collect()).map_err(refuse)?;
         plan.check().map_err(refuse)?;
-        let (observation_bounds, action_bounds) = (plan.observation.of.bounds(), plan.action.bounds());
-        let batch = Batch::new(plan, settings.count, settings.seed, settings.autoreset()?, settings.threads);
-        Ok(Environments { batch, observation_bounds, history: settings.history, action_bounds })
+        let terms = &plan.terms;
+        let (observation_bounds, action_bounds) = (terms.observation.of.bounds(), terms.action.bounds());
+        let (history, autoreset) = (terms.observation.history, settings.autoreset().map_err(refuse)?);
+        let controls = plan.controls();
+        let batch = Batch::new(plan, settings.count, settings.seed, autoreset, settings.threads);
+        Ok(Environments { batch, observation_bounds, history, action_bounds, controls })
     }
 
     /// Begins an episode in each environment that `which` names.

@@ -8,7 +8,6 @@ use crate::result::{
 };
 use crate::scenario::{Scenario, ScenarioError};
 use crate::world::{Process, ProcessId, Stall};
-use haltere_net::fault::Faults;
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
 
@@ -127,7 +126,6 @@ pub(crate) struct Ends {
     open: usize,
     /// Whether the run is over when none is left.
     may_end: bool,
-    faults: Faults,
 }
 
 impl Ends {
@@ -143,16 +141,12 @@ impl Ends {
             awaited[ends.client.0 as usize] = true;
         }
         let open = awaited.iter().filter(|awaited| **awaited).count();
-        Ends { awaited, open, may_end: may_end && open > 0, faults: run.faults.clone() }
+        Ends { awaited, open, may_end: may_end && open > 0 }
     }
 
-    /// Whether the run is over. This is asked after each process's turn, because a process can only finish, and loaded code only
-    /// fail, in its own turn.
+    /// Whether the run is over. This is asked after each process's turn, because a process can only finish in its own turn.
     #[inline]
     pub fn reached(&mut self, processes: &[Process], called: ProcessId) -> bool {
-        if self.faults.raised().is_some() {
-            return true;
-        }
         let called = called.0 as usize;
         if self.awaited[called] && processes[called].is_over() {
             self.awaited[called] = false;

@@ -24,6 +24,7 @@ use crate::meter::Meter;
 use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span, Time};
+use haltere_transport::Role;
 use haltere_transport::cc::{
     Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
     SlowStart, Trigger,
@@ -49,6 +50,7 @@ pub fn lacks(algorithm: Algorithm) -> Option<&'static str> {
 /// The parts from which a controller is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
+    pub role: Role,
     pub algorithm: Algorithm,
     pub slow_start: Option<SlowStart>,
     pub reno_friendly: RenoFriendly,
@@ -168,6 +170,7 @@ fn span(d: Duration) -> Span {
 impl Driver {
     pub fn new(plan: Plan, mtu: u16) -> Driver {
         let cc = plan.algorithm.build(Config {
+            role: plan.role,
             mss: u64::from(mtu),
             wire: u64::from(mtu) + u64::from(IP_UDP),
             grain: 1,

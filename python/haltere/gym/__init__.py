@@ -4,6 +4,7 @@
 >>> environment = gym.Environment("train.toml")
 >>> observation, info = environment.reset(seed=1)
 >>> observation, reward, terminated, truncated, info = environment.step(environment.action_space.sample())
+>>> gym.stamp("policy.onnx", environment)  # a trained model becomes a contender: tcp/./policy.onnx
 
 An agent takes the place of the congestion control of a flow. What an environment returns depends on its arguments, its
 seed and the actions alone. This needs `pip install 'haltere[gym]'`.
@@ -19,6 +20,7 @@ from haltere.errors import InputError
 if find_spec("gymnasium") is None:
     raise InputError("needs gymnasium, which is not installed", field="haltere.gym", right="pip install 'haltere[gym]'")
 
+from haltere.gym.policy import stamp
 from haltere.gym.single import Environment
 from haltere.gym.task import FIELDS, Task
 from haltere.gym.vector import VectorEnvironment
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from haltere.gym.several import ParallelEnvironment
     from haltere.gym.task import Options, Space
 
-__all__ = ["FIELDS", "Environment", "Task", "VectorEnvironment", "parallel"]
+__all__ = ["FIELDS", "Environment", "Task", "VectorEnvironment", "parallel", "stamp"]
 
 
 def parallel(scenario: Space, **options: Unpack[Options]) -> ParallelEnvironment:

@@ -220,6 +220,11 @@ class Runs:
                 notes = (f"in the treatment {as_written(levels)}",) if levels else ()
             raise ArgumentError(problem.message, field=path or "scenario", given=given, notes=notes) from None
 
+    @property
+    def controls(self) -> list[str]:
+        """The congestion controls in whose place agents decide, by their names in contenders."""
+        return self._core.controls
+
     def observation_space(self) -> spaces.Box:
         """Return the space of an agent's observation."""
         if self.task.observation_space is not None:

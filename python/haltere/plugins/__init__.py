@@ -2,8 +2,9 @@
 
 Contenders name files, `tcp/./mine.py` and `mptcp/cubic+scheduler=./mine.py`, and queues do, `./mine.py:limit=100p`.
 `store` keeps files by the digest of what they hold, and knows which of them their user asked for; `classes` loads
-classes of Python; `by_numba` compiles these; `building` builds sources in C and Rust; `picks` is what schedulers answer
-with. The extension module calls `loaded`, `named`, `reason` and `takes_paths`.
+classes of Python; `by_numba` compiles these; `building` builds sources in C and Rust; `policies` loads trained policies
+(`tcp/./policy.onnx`); `picks` is what schedulers answer with. The extension module calls `loaded`, `named`, `reason`
+and `takes_paths`.
 
 Code runs with all rights of its user. A file that the user names on the command line, or in a call, is asked for; one
 that a study or scenario file names runs only where that is allowed (`haltere --allow-code`, `allow()`).
@@ -19,9 +20,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from haltere.plugins import store, watch
+from haltere.plugins import policies, store, watch
 from haltere.plugins.classes import COMPILED, KINDS, Described, describe, parameter
 from haltere.plugins.picks import NEVER, Ahead, WaitUntil, candidates, is_ready, wait
+from haltere.plugins.policies import Trained
 
 __all__ = [
     "ASK_APP_LIMITED",
@@ -98,17 +100,19 @@ def compiled(cls: type) -> type:
     return cls
 
 
-def loaded(name: str, kind: str) -> Described | Path:
+def loaded(name: str, kind: str) -> Described | Trained | Path:
     """Return the code for which a name with a digest stands. `kind` is what it is to be: a key of `classes.KINDS`.
 
     Returns:
-        The description of a class of Python, or the path of a shared library.
+        The description of a class of Python, a trained policy, or the path of a shared library.
 
     Raises:
         ValueError: why there is none; the message names the file and the remedy.
     """
     file, _, digest = name.partition(store.DIGEST)
     kept = store.find(file, digest)
+    if kept.suffix == store.POLICY:
+        return policies.describe(kept, file)
     if kept.suffix != ".py":
         return kept
     described = describe(kept, file, KINDS[kind])

@@ -20,17 +20,19 @@ DIGEST = "#"
 """The sign between the name of a file and the digest."""
 SOURCES = (".c", ".rs")
 """How names of sources end that are built into libraries."""
+POLICY = ".onnx"
+"""How the name of a trained policy ends."""
 _DIGITS = 16
 
 ALLOW = "HALTERE_ALLOW_CODE"
 """The variable of the environment that allows all code that study and scenario files name: `1`."""
 
-_WITH_DIGEST = re.compile(rf"(\.(?:py|so|c|rs)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
+_WITH_DIGEST = re.compile(rf"(\.(?:py|so|c|rs|onnx)){DIGEST}[0-9a-f]{{{_DIGITS}}}")
 
-_FILE = re.compile(rf"(?P<file>\.{{0,2}}/.*?\.(?:py|so|c|rs))(?P<digest>{DIGEST}[0-9a-f]*)?(?=$|[+\-])")
+_FILE = re.compile(rf"(?P<file>\.{{0,2}}/.*?\.(?:py|so|c|rs|onnx))(?P<digest>{DIGEST}[0-9a-f]*)?(?=$|[+\-])")
 """The file at the start of what follows the transport in a contender."""
 _SCHEDULER = re.compile(rf"\+scheduler={_FILE.pattern}")
-_FILE_ALONE = re.compile(r"(?P<file>\.{0,2}/[^:#]*\.(?:py|so|c|rs))(?=$|:)")
+_FILE_ALONE = re.compile(r"(?P<file>\.{0,2}/[^:#]*\.(?:py|so|c|rs|onnx))(?=$|:)")
 """The file at the start of a queue."""
 
 _asked: set[Path] = set()

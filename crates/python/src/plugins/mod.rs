@@ -1,9 +1,11 @@
-//! Congestion controls, path schedulers and queue disciplines that users bring, as files: Python classes, and shared libraries.
+//! Congestion controls, path schedulers and queue disciplines that users bring, as files: Python classes, shared libraries, and
+//! trained policies.
 //!
 //! Which file a name with a digest stands for, and whether its user allowed to load it, is decided in Python (`haltere.plugins`).
 
 mod controller;
 mod events;
+mod policy;
 mod queue;
 mod scheduler;
 mod watch;
@@ -87,6 +89,7 @@ fn load<E: Entry>(
     name: &str,
     of_library: fn(&'static str, &'static str, &Path) -> Result<&'static E, String>,
     of_class: fn(&'static str, Described) -> Result<&'static E, String>,
+    of_policy: fn(&'static str, policy::Trained) -> Result<&'static E, String>,
 ) -> Result<&'static E, String> {
     let name: &'static str = name.to_string().leak();
     Python::attach(|py| {
@@ -95,8 +98,20 @@ fn load<E: Entry>(
         if let Ok(library) = found.extract::<PathBuf>() {
             return of_library(shown(name), name, &library);
         }
+        if let Ok(trained) = found.extract::<policy::Trained>() {
+            return of_policy(name, trained);
+        }
         of_class(name, found.extract().map_err(|wrong| message(py, &wrong))?)
     })
+}
+
+/// Refuses a trained policy where it is of no use.
+fn no_policy<E: Entry>(name: &'static str, _: policy::Trained) -> Result<&'static E, String> {
+    Err(format!(
+        "{} is a trained policy, which is a congestion control and no {}: give a class of Python or a library",
+        shown(name),
+        E::KIND
+    ))
 }
 
 /// The name without its digest, for messages.
@@ -187,11 +202,11 @@ fn reason(py: Python<'_>, error: &PyErr) -> String {
 }
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let load_control = |name: &str| load(name, haltere_plugins::load, implementation);
+    let load_control = |name: &str| load(name, haltere_plugins::load, implementation, policy::implementation);
     Implementation::shelf().load_by(Loader { named, load: load_control });
-    let load_scheduler = |name: &str| load(name, haltere_plugins::load_scheduler, scheduler::implementation);
+    let load_scheduler = |name: &str| load(name, haltere_plugins::load_scheduler, scheduler::implementation, no_policy);
     haltere_transport::scheduler::Implementation::shelf().load_by(Loader { named, load: load_scheduler });
-    let load_queue = |name: &str| load(name, haltere_plugins::load_queue, queue::implementation);
+    let load_queue = |name: &str| load(name, haltere_plugins::load_queue, queue::implementation, no_policy);
     haltere_net::queue::Implementation::shelf().load_by(Loader { named, load: load_queue });
     module.add_function(wrap_pyfunction!(watch::plugin_calls, module)?)?;
     events::add(module)

@@ -161,7 +161,7 @@ pub(crate) fn build(
     let origin = recorder::Origin { seed, replication };
     let recorder = files.map(|files| Recorder::new(&topology, &flows, files, &origin)).transpose()?;
     let (spawns, owners) = roster.finish();
-    let world = World::new(topology, elements, spawns, recorder);
+    let world = World::new(topology, elements, spawns, recorder).listening(streams.faults().clone());
     Ok(Run { world, owners, flows, probes, loads, brokers, faults: streams.faults().clone() })
 }
 

@@ -1,4 +1,5 @@
-//! Contenders that name files of code: `tcp/./mine.py+gain=1.5` as congestion control, `mptcp/cubic+scheduler=./mine.py` as scheduler.
+//! Contenders that name files of code, or trained policies: `tcp/./mine.py+gain=1.5` as congestion control,
+//! `mptcp/cubic+scheduler=./mine.py` as scheduler, `tcp/./policy.onnx`.
 //!
 //! Before a scenario is read, what it is read with puts the digest of the file's text behind its name (`./mine.py#3fa94c1b2d5e6f70`),
 //! so that a scenario says what runs, and not only where it stood. The digest is not shown to people.
@@ -6,7 +7,7 @@
 use haltere_net::registry::{DIGEST, is_file, shown};
 
 /// How the names of files of code end.
-pub const SUFFIXES: [&str; 4] = [".py", ".so", ".c", ".rs"];
+pub const SUFFIXES: [&str; 5] = [".py", ".so", ".c", ".rs", ".onnx"];
 
 /// The length of the name of a file at the start of a text, with its digest if it has one; `None` if the text names no file.
 ///
@@ -61,7 +62,8 @@ mod tests {
         assert_eq!(name("../a-b/my+own.v2.py+gain=2-sack"), Ok(Some("../a-b/my+own.v2.py")));
         assert_eq!(name("/x/tcp_mine.c-sack"), Ok(Some("/x/tcp_mine.c")));
         assert_eq!(name("./lib.so#12ab+gain=1"), Ok(Some("./lib.so#12ab")));
-        assert!(name("./mine.txt").unwrap_err().contains("none of .py, .so, .c, .rs"));
+        assert_eq!(name("./a.policy.onnx+paced"), Ok(Some("./a.policy.onnx")));
+        assert!(name("./mine.txt").unwrap_err().contains("none of .py, .so, .c, .rs, .onnx"));
         assert!(name("./mine.python").is_err());
     }
 

@@ -28,6 +28,7 @@ use crate::radio::Toward;
 use crate::recorder::Recorder;
 use crate::schedule::Schedule;
 use haltere_net::element::{AnyElement, Element, Port as Entry};
+use haltere_net::fault::{Faults, Timer};
 use haltere_net::link::Link;
 use haltere_net::occupancy::Held;
 use haltere_net::topology::{NodeId, Topology};
@@ -98,6 +99,21 @@ pub struct World {
     received: u64,
     stray: u64,
     stall: Option<Stall>,
+    /// The news of loaded code.
+    faults: Faults,
+    /// The timers of loaded code.
+    timers: Vec<Box<dyn Timer>>,
+}
+
+/// Why the loop over events ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pause {
+    /// Its time came.
+    Reached,
+    /// It was done.
+    Done,
+    /// Loaded code told something.
+    Told,
 }
 
 fn context<'a>(now: Time, me: u32, recorder: &'a mut Option<Box<Recorder>>) -> Cx<'a> {
@@ -137,11 +153,20 @@ impl World {
             received: 0,
             stray: 0,
             stall: None,
+            faults: Faults::default(),
+            timers: Vec::new(),
         }
     }
 
-    /// Runs until nothing is due before or at `until`, or `done` says so (asked after each call of a process). The clock
-    /// then stands at `until` unless it was done earlier.
+    /// The world, which listens to what loaded code of the run tells: it calls timers, and is done when code has failed.
+    #[must_use]
+    pub fn listening(mut self, faults: Faults) -> World {
+        self.faults = faults;
+        self
+    }
+
+    /// Runs until nothing is due before or at `until`, or `done` says so (asked after each call of a process), or loaded code has
+    /// failed. The clock then stands at `until` unless it was done earlier.
     ///
     /// # Errors
     /// If the world cannot go on.
@@ -162,6 +187,53 @@ impl World {
         until: Time,
         mut done: impl FnMut(&[Process], ProcessId) -> bool,
     ) -> Result<bool, Stall> {
+        loop {
+            if self.faults.anything() {
+                self.take_started();
+            }
+            let due = self.timers.iter().filter_map(|timer| timer.due()).min();
+            let next = due.map_or(until, |due| due.min(until));
+            // A failure of a timer is seen before anything else happens.
+            let pause = if self.faults.raised().is_some() { Pause::Done } else { self.run_events(next, &mut done)? };
+            match pause {
+                Pause::Done => return Ok(true),
+                Pause::Told => {}
+                Pause::Reached => {
+                    self.fire_timers();
+                    if next == until && self.faults.raised().is_none() {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls the timers that loaded code has started since the last call.
+    #[cold]
+    fn take_started(&mut self) {
+        for mut timer in self.faults.take_started() {
+            timer.fire(self.now);
+            self.timers.push(timer);
+        }
+    }
+
+    /// Calls the timers that are due, and forgets those that will not be due again.
+    fn fire_timers(&mut self) {
+        let now = self.now;
+        for timer in self.timers.iter_mut().filter(|timer| timer.due().is_some_and(|due| due <= now)) {
+            timer.fire(now);
+            debug_assert!(timer.due().is_none_or(|due| due > now), "a timer is due again when it was called");
+        }
+        self.timers.retain(|timer| timer.due().is_some());
+    }
+
+    /// Calls the machines that are due before or at `until`.
+    #[inline]
+    fn run_events(
+        &mut self,
+        until: Time,
+        done: &mut impl FnMut(&[Process], ProcessId) -> bool,
+    ) -> Result<Pause, Stall> {
         while let Some((at, machine)) = self.schedule.peek() {
             if at > until {
                 break;
@@ -188,12 +260,15 @@ impl World {
                     return Err(stall);
                 }
                 if done(&self.processes, ProcessId(process as u32)) {
-                    return Ok(true);
+                    return Ok(Pause::Done);
+                }
+                if self.faults.anything() {
+                    return Ok(Pause::Told);
                 }
             }
         }
         (self.now, self.machine) = (self.now.max(until), u32::MAX);
-        Ok(false)
+        Ok(Pause::Reached)
     }
 
     /// Takes the packet that came out of an element one step further. Returns the process that got it, if one did.

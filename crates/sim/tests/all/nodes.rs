@@ -1,6 +1,7 @@
 //! Nodes: applications with many connections, and routes by source and destination.
 
 use haltere_net::element::Element;
+use haltere_net::fault::{Faults, Timer};
 use haltere_net::link::{Link, LinkConfig};
 use haltere_net::rng::Streams;
 use haltere_net::topology::{NodeId, Topology};
@@ -14,6 +15,7 @@ use haltere_transport::path::PathError;
 use haltere_transport::{CloseReason, Endpoint, Event, Role, StreamId, quic, tcp};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 const MESSAGE: u64 = 1000;
 const PORT: Port = Port(1883);
@@ -212,6 +214,57 @@ fn what_many_connections_do_repeats_to_the_packet() {
         (world.events(), world.elements().iter().map(Element::counters).collect::<Vec<_>>())
     };
     assert_eq!(run(), run());
+}
+
+/// A timer of loaded code that is called every so often, so many times, and notes when; then it fails if it is to.
+struct Ticks {
+    every: Span,
+    left: u32,
+    next: Time,
+    called: Arc<Mutex<Vec<Time>>>,
+    failing: Option<Faults>,
+}
+
+impl Timer for Ticks {
+    fn due(&self) -> Option<Time> {
+        (self.left > 0).then_some(self.next)
+    }
+
+    fn fire(&mut self, now: Time) {
+        self.called.lock().unwrap().push(now);
+        (self.next, self.left) = (now + self.every, self.left - 1);
+        if let Some(faults) = self.failing.as_ref().filter(|_| self.left == 0) {
+            faults.raise("it is over".into());
+        }
+    }
+}
+
+#[test]
+fn timers_of_loaded_code_are_called_in_time_change_nothing_and_may_end_the_run() {
+    let until = Time::ZERO + Span::from_secs(100);
+    let run = |timer: Option<(bool, u32)>| {
+        let (faults, called) = (Faults::default(), Arc::new(Mutex::new(Vec::new())));
+        let mut world = fleet(Protocol::Tcp, 5, 3).listening(faults.clone());
+        if let Some((fails, left)) = timer {
+            let failing = fails.then(|| faults.clone());
+            let next = Time::ZERO;
+            faults.start(Box::new(Ticks {
+                every: Span::from_millis(700),
+                left,
+                next,
+                called: called.clone(),
+                failing,
+            }));
+        }
+        let done = world.run(until, |_, _| false).unwrap();
+        let called = called.lock().unwrap().clone();
+        (done, world.now(), called, world.events(), world.elements().iter().map(Element::counters).collect::<Vec<_>>())
+    };
+    let (plain, ticking, failing) = (run(None), run(Some((false, 5))), run(Some((true, 3))));
+    let at = |n: u64| Time::ZERO + Span::from_millis(700 * n);
+    assert_eq!((ticking.0, ticking.1, &ticking.2), (false, until, &(0..5).map(at).collect::<Vec<_>>()));
+    assert_eq!((&plain.3, &plain.4), (&ticking.3, &ticking.4));
+    assert_eq!((failing.0, failing.1, failing.2.len()), (true, at(2), 3));
 }
 
 #[test]

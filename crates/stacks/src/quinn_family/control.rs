@@ -6,7 +6,7 @@ use super::setup::own;
 use super::{Factory, differences};
 use crate::bridge::{Driver, EndOfAcks, Estimate, GivenUp, INITIAL_WINDOW, Plan, Siblings};
 use crate::clock::Clock;
-use crate::config::Congestion;
+use crate::config::{Config, Congestion};
 use crate::handles::Handles;
 use crate::meter::Meter;
 use std::any::Any;
@@ -15,11 +15,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// The factory of the paths' controllers.
-pub(super) fn factory(congestion: Congestion, handles: &Handles, clock: Clock, meter: &Meter) -> Factory {
-    match congestion {
+pub(super) fn factory(config: &Config, handles: &Handles, clock: Clock, meter: &Meter) -> Factory {
+    match config.congestion {
         Congestion::Own(which) => Arc::new(ObservedFactory { inner: own(which), meter: meter.clone() }),
         Congestion::Ours(algorithm, slow_start, reno_friendly) => {
             Arc::new(OurFactory(Plan {
+                role: config.role,
                 algorithm,
                 slow_start,
                 reno_friendly,

@@ -87,7 +87,7 @@ impl Setup<'_> {
         let mut search = p::MtuDiscoveryConfig::default();
         search.upper_bound(config.max_udp_payload.max(1200));
         transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
-        let factory = control::factory(config.congestion, self.handles, self.clock, self.meter);
+        let factory = control::factory(config, self.handles, self.clock, self.meter);
         transport.congestion_controller_factory(factory);
         if config.multipath {
             differences::allow_paths(&mut transport, config.addresses.len());

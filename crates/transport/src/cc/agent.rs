@@ -1,10 +1,11 @@
-//! A controller for which an agent outside decides, such as a policy that is being trained.
+//! A controller for which an agent outside decides, such as a policy that is being trained or was.
 //!
 //! The agent looks at a flow from time to time and says what it wants until it looks again. Both meet at a [`Desk`]: the
 //! controller writes down what it sees, the agent its decision. They never work at the same time: the agent decides while the
-//! run stands still.
+//! run stands still. Who drives the run may be the agent; a [`follower`] brings its agent along, as a timer of the run.
 
 use super::{Ack, Algorithm, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Sent};
+use haltere_net::fault::{Faults, Timer};
 use haltere_net::{Rate, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -189,6 +190,11 @@ impl Desk {
         self.shared.shown_window.set(bytes);
     }
 
+    /// Whether nobody else is at the desk: its controller, or its agent, is gone.
+    pub fn is_left(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
+    }
+
     /// Whether the connection is established.
     #[inline]
     pub fn is_established(&self) -> bool {
@@ -244,6 +250,18 @@ pub(crate) fn controller(algorithm: Algorithm, agent: Option<&Desk>, config: Con
     }
 }
 
+/// The controller of a path that follows a desk, in the place of an algorithm's. `agent`, who decides there, is started as a timer of
+/// the run when the connection is established.
+pub fn follower(
+    desk: Desk,
+    agent: Box<dyn Timer>,
+    algorithm: Algorithm,
+    config: Config,
+) -> Box<dyn CongestionController> {
+    let faults = config.faults.clone().unwrap_or_default();
+    Box::new(Agent { waiting: Some((agent, faults)), ..Agent::new(desk, algorithm, config) })
+}
+
 /// The controller of a flow for which an agent decides.
 struct Agent {
     desk: Desk,
@@ -251,6 +269,8 @@ struct Agent {
     own: Option<Box<dyn CongestionController>>,
     initial_window: u64,
     mss: u64,
+    /// Who decides from the establishment of the connection on, and where that is started, if the agent is not outside of the run.
+    waiting: Option<(Box<dyn Timer>, Faults)>,
 }
 
 impl Agent {
@@ -258,7 +278,7 @@ impl Agent {
     fn new(desk: Desk, algorithm: Algorithm, config: Config) -> Agent {
         let (initial_window, mss) = (config.initial_window, config.mss);
         let own = (desk.command == Command::Adjustment).then(|| algorithm.build(config));
-        let agent = Agent { desk, own, initial_window, mss };
+        let agent = Agent { desk, own, initial_window, mss, waiting: None };
         agent.shared().mss.set(mss);
         agent.show();
         agent
@@ -318,6 +338,9 @@ impl CongestionController for Agent {
             own.on_established(event);
         }
         self.show();
+        if let Some((agent, faults)) = self.waiting.take() {
+            faults.start(agent);
+        }
     }
 
     fn on_sent(&mut self, sent: &Sent) {

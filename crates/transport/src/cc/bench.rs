@@ -12,6 +12,7 @@ pub const WIRE: u64 = 1500;
 
 pub fn config() -> Config {
     Config {
+        role: crate::Role::Server,
         mss: MSS,
         wire: WIRE,
         grain: MSS,

@@ -17,10 +17,11 @@ mod reno_friendly;
 mod shadow;
 mod windows;
 
+use crate::Role;
 pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 pub(crate) use agent::controller;
-pub use agent::{Command, Desk, Rtts, Seen};
+pub use agent::{Command, Desk, Rtts, Seen, follower};
 use haltere_net::fault::Faults;
 pub use haltere_net::registry::Parameter;
 use haltere_net::registry::{Description, Entry as _, Handle, Maker};
@@ -33,6 +34,8 @@ pub(crate) use shadow::{Contestant, with_shadows};
 /// The facts about its path that a controller is created with.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The end of the connection that it is for.
+    pub role: Role,
     /// Segment size: the bytes of data in a full packet (TCP's SMSS, QUIC's maximum datagram size).
     pub mss: u64,
     /// Bytes of such a packet on the wire, IP header included.
@@ -58,7 +61,7 @@ pub struct Config {
     /// The values of the [`Parameter`]s that the algorithm declares, in their order.
     /// [`Implementation::build`] sets them.
     pub values: &'static [f64],
-    /// Where loaded code says that it failed, if somebody listens.
+    /// Where loaded code says that it failed and starts timers, if somebody listens.
     pub faults: Option<Faults>,
 }
 

@@ -14,6 +14,7 @@ pub use multipath::{MPQUIC, MPTCP};
 pub use quic::QUIC;
 pub use tcp::{TCP, to_reno_friendly};
 
+use crate::Role;
 use crate::cc::{self, Algorithm, CongestionController, Startup};
 use crate::scheduler::{self, Scheduler};
 use haltere_net::registry::{Registry, untuned};
@@ -271,6 +272,7 @@ pub fn apply<C>(table: &[Mechanism<C>], given: &[(&'static str, Value)], config:
 /// A controller of the algorithm.
 fn fresh(algorithm: Algorithm) -> Box<dyn CongestionController> {
     algorithm.build(cc::Config {
+        role: Role::Server,
         mss: 1000,
         wire: 1000,
         grain: 1,

@@ -231,6 +231,7 @@ impl Config {
     /// The configuration of a path's congestion control, with datagrams of `mss` bytes and headers of `ip_udp`.
     pub(super) fn facts(&self, mss: u64, ip_udp: u32, stream: Stream) -> cc::Config {
         cc::Config {
+            role: self.role,
             mss,
             wire: mss + u64::from(ip_udp),
             grain: if self.whole_segments { mss } else { 1 },

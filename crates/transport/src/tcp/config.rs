@@ -266,6 +266,7 @@ impl Config {
     /// The configuration of its congestion control, with segments of `mss` bytes.
     fn facts(&self, mss: u64, stream: Stream) -> cc::Config {
         cc::Config {
+            role: self.role,
             mss,
             wire: u64::from(self.mtu),
             grain: if self.whole_segments { mss } else { 1 },

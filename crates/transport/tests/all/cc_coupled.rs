@@ -6,6 +6,7 @@ use crate::common;
 use common::rounds::{Grain, Rounds};
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::{PathId, Span, Time};
+use haltere_transport::Role;
 use haltere_transport::cc::{
     Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Trigger,
 };
@@ -50,6 +51,7 @@ impl Net {
     fn new(links: &[Link], flows: &[(&str, usize, usize)], seed: u64) -> Net {
         let subflow = |(n, (name, link, connection)): (usize, &(&str, usize, usize))| {
             let mut cc = Algorithm::named(name).unwrap().build(Config {
+                role: Role::Server,
                 mss: MSS,
                 wire: MSS + 52,
                 grain: MSS,
@@ -306,6 +308,7 @@ proptest! {
     ) {
         for name in ["lia", "olia", "balia", "wvegas"] {
             let mut cc = Algorithm::named(name).unwrap().build(Config {
+                role: Role::Server,
                 mss: MSS,
                 wire: MSS + 52,
                 grain,

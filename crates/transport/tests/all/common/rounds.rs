@@ -3,6 +3,7 @@
 
 use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
+use haltere_transport::Role;
 use haltere_transport::cc::{
     Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Sent, SlowStart,
     Trigger,
@@ -59,6 +60,7 @@ impl Rounds {
             Grain::Exact => (1, Span::ZERO),
         };
         let cc = Algorithm::named(name).unwrap().build(Config {
+            role: Role::Server,
             mss,
             wire: mss + 52,
             grain,
