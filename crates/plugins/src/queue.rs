@@ -49,7 +49,7 @@ impl Told {
     }
 }
 
-/// What the code of a discipline is made with.
+/// The things that the code of a discipline is made with.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The link's rate, bit/s, or `HALTERE_UNKNOWN`.
@@ -72,7 +72,7 @@ pub struct Asked {
     pub enqueue: bool,
     /// Which band is served.
     pub next_band: bool,
-    /// What becomes of a packet that is about to leave.
+    /// The fate of a packet that is about to leave.
     pub dequeue: bool,
     /// When a packet may leave.
     pub ready_at: bool,

@@ -1,4 +1,4 @@
-"""What the `pick` of a path scheduler returns, and the choices that schedulers share.
+"""The answers of a path scheduler to `pick`, and the choices that schedulers share.
 
 `pick` returns one of the paths that it was given; a list of them, for the same data on each; None, to wait for an
 acknowledgement; `WaitUntil(time)`; or `Ahead(path, skip)`.
