@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,28 +11,9 @@ from conftest import ROOT, Haltere
 from haltere import RunResult, Scenario, run
 from haltere.errors import HaltereError
 from haltere.plugins import building, linux
-from haltere.rig import kernel
+from kernel_files import NAMES, fetched
 
 OWN = ROOT / "tests" / "data" / "linux-cc"
-NAMES = (
-    *(
-        "bbr",
-        "bic",
-        "cdg",
-        "cubic",
-        "dctcp",
-        "highspeed",
-        "htcp",
-        "hybla",
-        "illinois",
-        "lp",
-        "nv",
-        "scalable",
-        "vegas",
-        "veno",
-    ),
-    *("westwood", "yeah"),
-)
 NAMED = ("contender", "label")
 WARNINGS = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-sign-compare", "-Werror")
 
@@ -207,23 +187,7 @@ def test_the_command_line_compares_files_with_ours(haltere: Haltere, tmp_path: P
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the kernel's congestion controls, from Debian's package of the kernel's source."""
-    folder = tmp_path_factory.mktemp("kernel")
-    try:
-        packed = kernel.packaged(kernel.PACKAGED, None, folder)
-    except HaltereError as missing:
-        pytest.skip(f"the kernel's source cannot be fetched: {missing}")
-    wanted = {f"tcp_{name}.c" for name in NAMES} | {"tcp_vegas.h", "tcp_dctcp.h"}
-    with tarfile.open(packed) as tree:
-        for member in tree:
-            if member.name.rpartition("/")[0].endswith("/net/ipv4") and Path(member.name).name in wanted:
-                member.name = Path(member.name).name
-                tree.extract(member, folder / "ipv4", filter="data")
-                wanted.discard(member.name)
-            if not wanted:
-                break
-    assert not wanted
-    return folder / "ipv4"
+    return fetched(tmp_path_factory.mktemp("kernel"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,7 +10,7 @@ from haltere.rig import kernel, machines
 def build(source: str | None, suite: str | None, hz: int, jobs: int | None, *, if_missing: bool) -> None:
     """Build a kernel and print its version."""
     there = kernel.built()
-    if if_missing and there:
+    if if_missing and any(one.tree for one in there):
         show.say(f"Linux {there[0].version} at {there[0].hz} Hz is there already")
         return
     with show.progress("building the kernel") as advance:
@@ -29,10 +29,14 @@ def list_kernels(*, as_json: bool) -> None:
     built = kernel.built()
     if as_json:
         chosen = kernel.find().name if built else None
-        kernels = [{**k.about(), "path": str(k.path), "used": k.name == chosen} for k in built]
+        kernels = [{**_about(k), "used": k.name == chosen} for k in built]
         show.data(kernels)
         return
     _print(built)
+
+
+def _about(one: kernel.Kernel) -> dict[str, str | int | bool]:
+    return {**one.about(), "path": str(one.path), "takes_files": one.tree is not None}
 
 
 def _print(built: list[kernel.Kernel]) -> None:
@@ -46,12 +50,13 @@ def _print(built: list[kernel.Kernel]) -> None:
             one.name,
             one.version,
             str(one.hz),
+            "yes" if one.tree else "no",
             ", ".join(kernel.unknown_options(one)) or "–",
         )
         for one in built
     ]
-    titles = ("", "name", "version", "Hz", "not in its configuration")
-    show.out().print(show.table(*titles, rows=rows, left=5, title="kernels of fidelity linux"))
+    titles = ("", "name", "version", "Hz", "takes files", "not in its configuration")
+    show.out().print(show.table(*titles, rows=rows, left=6, title="kernels of fidelity linux"))
     show.say("`haltere --kernel NAME ...`, or the variable HALTERE_KERNEL, chooses by name or version")
 
 
@@ -62,7 +67,7 @@ def check(*, as_json: bool) -> None:
     here = machines.problem()
     if as_json:
         data = {
-            "kernels": [{**k.about(), "path": str(k.path)} for k in built],
+            "kernels": [_about(k) for k in built],
             "missing_tools": tools,
             "sources": [path.name for path in kernel.packaged_sources()],
             "testbed": here,

@@ -18,9 +18,14 @@ _LONGEST_S = 180
 
 def inputs(source: Path) -> bytes:
     """Return all bytes on which a source's library depends: itself, what it may include, what it is built with."""
-    beside = sorted(source.parent.glob("*.h" if source.suffix == ".c" else "*.rs"))
     own = sorted(path for path in Path(__file__).parent.rglob("*") if path.suffix in {".h", ".c"})
-    return b"\0".join(path.read_bytes() for path in [*linux.sources(source), *beside, *own])
+    return b"\0".join(path.read_bytes() for path in [source, *beside(source), *own])
+
+
+def beside(source: Path) -> list[Path]:
+    """Return the files beside a source that it may include, and those in C that are linked with it."""
+    included = sorted(source.parent.glob("*.h" if source.suffix == ".c" else "*.rs"))
+    return [*linux.sources(source)[1:], *included]
 
 
 def build(source: Path, into: Path) -> None:

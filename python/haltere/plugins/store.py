@@ -1,14 +1,18 @@
 """Files of code, kept by the digest of what they hold, so that what ran can run again whatever became of the file.
 
-They lie in `$XDG_CACHE_HOME/haltere/code`, or below `~/.cache`. A name in a scenario is that of the file and the digest
-of what it held: `./mine.py#3fa94c1b2d5e6f70`.
+They lie in `$XDG_CACHE_HOME/haltere/code`, or below `~/.cache`: libraries that are built of sources, and the text of
+sources in C, of which the module of a kernel is built too (`haltere.rig.modules`). A name in a scenario is that of the
+file and the digest of what it held: `./mine.py#3fa94c1b2d5e6f70`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,10 @@ SOURCES = (".c", ".rs")
 POLICY = ".onnx"
 """How the name of a trained policy ends."""
 _DIGITS = 16
+MAIN = "main.c"
+"""In the folder of a source that is kept, the file itself."""
+BESIDE = "beside"
+"""In the folder of a source that is kept, the folder of what may be included and linked."""
 
 ALLOW = "HALTERE_ALLOW_CODE"
 """The variable of the environment that allows all code that study and scenario files name: `1`."""
@@ -135,7 +143,32 @@ def keep(file: Path) -> str:
             building.build(file, kept)
         else:
             write_whole(kept, held)
+    if file.suffix == ".c":
+        _keep_sources(file, folder() / digest)
     return digest
+
+
+def _keep_sources(file: Path, into: Path) -> None:
+    if into.exists():
+        return
+    with tempfile.TemporaryDirectory(dir=into.parent) as temporary:
+        (beside := Path(temporary) / "kept" / BESIDE).mkdir(parents=True)
+        shutil.copyfile(file, beside.with_name(MAIN))
+        for one in building.beside(file):
+            shutil.copyfile(one, beside / one.name)
+        with contextlib.suppress(OSError):  # another process was as quick
+            beside.parent.rename(into)
+
+
+def sources(file: str, digest: str) -> Path:
+    """Return the folder with the text of a source in C (`MAIN`, `BESIDE`); raise `ValueError` if it is not kept."""
+    kept = folder() / digest
+    if not kept.is_dir():
+        raise ValueError(
+            f"the text of {file}{DIGEST}{digest} is not on this machine: run what named it here, or copy the folder "
+            f"{digest} from {folder()} of the machine that ran it"
+        )
+    return kept
 
 
 def path(file: str, digest: str) -> Path:

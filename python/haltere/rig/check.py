@@ -8,7 +8,8 @@ from pathlib import Path
 
 from haltere import core
 from haltere.core import Scenario, ScenarioProblem
-from haltere.rig import beside, disciplines, hosts, kernel, messages, programs
+from haltere.plugins import store
+from haltere.rig import beside, disciplines, hosts, kernel, messages, modules, programs
 from haltere.rig.plan import Flow, Plan, plan
 
 
@@ -20,22 +21,25 @@ class Machine:
         virtual: whether its clock is virtual.
         congestion: its kernel's congestion controls.
         check: raises `ScenarioProblem` for links that it cannot make.
+        take: makes sure that it can take the congestion control of a file, whose name has a digest; raises
+            `ValueError`, which says why it cannot.
     """
 
     virtual: bool
     congestion: tuple[str, ...]
     check: Callable[[Plan], None]
+    take: Callable[[str], None]
 
 
 def user_mode() -> Machine:
     """Return a user-mode Linux; `kernel.config` builds in all congestion controls that the model shares with Linux."""
-    return Machine(virtual=True, congestion=core.kernel_congestion(), check=check_queues)
+    return Machine(virtual=True, congestion=core.kernel_congestion(), check=check_queues, take=_take_as_module)
 
 
 def this_machine() -> Machine:
     """Return the machine that this process runs on."""
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    return Machine(virtual=False, congestion=tuple(available), check=_check_netem)
+    return Machine(virtual=False, congestion=tuple(available), check=_check_netem, take=_take_none)
 
 
 def check(scenario: Scenario, machine: Machine) -> None:
@@ -86,12 +90,52 @@ def check_queues(what: Plan) -> None:
                 )
 
 
+def _take_as_module(congestion: str) -> None:
+    modules.sources(congestion)
+    if kernel.built():
+        modules.built(congestion, kernel.find())
+
+
+def _take_none(congestion: str) -> None:
+    raise ValueError(
+        f"{store.shown(congestion)} would be loaded into this machine's own kernel, which haltere does not do: choose "
+        'fidelity "linux" or "model"'
+    )
+
+
+def _check_file(machine: Machine, flow: Flow, path: str) -> None:
+    """Refuse a congestion control from a file that no kernel of the machine can take."""
+    if flow.mqtt is not None and any(store.DIGEST in one for one in (flow.congestion, flow.mqtt.congestion)):
+        raise ScenarioProblem(
+            'brokers of MQTT take no congestion control from a file: choose fidelity "model", or one that is built in',
+            path,
+        )
+    if flow.file is None:
+        return
+    if not flow.kernel:
+        raise ScenarioProblem(
+            f"QUIC programs have congestion controls of their own, and {flow.file} is none of them: name it over tcp, "
+            'or choose fidelity "model"',
+            path,
+        )
+    for name, value in flow.parameters.items():
+        if not value.is_integer():
+            raise ScenarioProblem(
+                f"{name} is {value:g}: it is a parameter of a module of Linux, give a whole number", path
+            )
+    try:
+        machine.take(flow.congestion)
+    except ValueError as error:
+        raise ScenarioProblem(str(error), path) from None
+
+
 def _check_implementation(machine: Machine, flow: Flow, path: str) -> None:
     if flow.transport == "mpquic":
         raise ScenarioProblem(
             'no program here speaks multipath QUIC: choose fidelity "model", or mptcp for several paths', path
         )
-    if flow.kernel and core.in_kernel(flow.congestion) not in machine.congestion:
+    _check_file(machine, flow, path)
+    if flow.file is None and flow.kernel and core.in_kernel(flow.congestion) not in machine.congestion:
         coupled = "; it couples no subflows" if flow.transport == "mptcp" else ""
         raise ScenarioProblem(
             f"the kernel has no congestion control {flow.congestion!r}: there are "
@@ -136,12 +180,17 @@ def _check_shared_routes(flows: tuple[Flow, ...]) -> None:
             by_route[flow.server, flow.client] = flow
     for flow in flows:
         other = by_route.get((flow.server, flow.client))
-        if other is not None and flow.kernel and core.in_kernel(flow.congestion) != core.in_kernel(other.congestion):
+        if other is not None and flow.kernel and _in_kernel(flow) != _in_kernel(other):
             raise ScenarioProblem(
                 f"{other.contender} sets the congestion control of all connections between its two hosts: give "
                 f"{flow.contender} hosts of its own (a dumbbell's pairs)",
                 f"flows[{flow.number}].contender",
             )
+
+
+def _in_kernel(flow: Flow) -> tuple[str, dict[str, float]]:
+    """Return what the kernel of a flow is to have: the name of a control, or a file and its parameters."""
+    return core.in_kernel(flow.congestion), flow.parameters
 
 
 def _check_netem(what: Plan) -> None:

@@ -18,14 +18,21 @@ from typing import Any
 from haltere import core
 from haltere.errors import HaltereError, InputError
 from haltere.executor import Outcome, Task, default_workers
-from haltere.rig import agent, kernel, machines
+from haltere.plugins import store
+from haltere.rig import agent, kernel, machines, modules
+from haltere.rig.plan import plan
 
 Start = Callable[[Path, str], "subprocess.Popen[bytes]"]
+Equip = Callable[[Path, Task], None]
 AHEAD = 200
 """Jobs that lie ready: enough that no agent waits, few enough that stopping is quick."""
 PATIENCE_S = 600.0
 """A run that gives no answer for so long of wall-clock time is ended; it becomes a row with its error."""
 MAX_STARTS_WITHOUT_RESULT = 3
+
+
+def _nothing(_folder: Path, _task: Task) -> None:
+    """A task that needs nothing in the folder of jobs."""
 
 
 class RigExecutor:
@@ -38,9 +45,10 @@ class RigExecutor:
         workers: int | None = None,
         patience_s: float = PATIENCE_S,
         extra: dict[str, Any] | None = None,
+        equip: Equip = _nothing,
     ) -> None:
         self.workers = workers or default_workers()
-        self._start, self._patience, self._extra = start, patience_s, extra or {}
+        self._start, self._patience, self._extra, self._equip = start, patience_s, extra or {}, equip
 
     def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Outcome]:
         """Yield outcomes as they come; a run that hangs or breaks its machine becomes an outcome with the error."""
@@ -62,6 +70,7 @@ class RigExecutor:
                     key = f"{number:08d}"
                     number += 1
                     names[key] = task
+                    self._equip(folder, task)
                     _put(folder, key, task, self._extra)
                 if stop and stop.is_set():
                     exhausted = True
@@ -166,7 +175,10 @@ class _Crew:
     def _said(self, worker: str | None = None) -> str:
         logs = sorted(self.folder.glob(f"{worker or '*'}.log"), key=lambda p: p.stat().st_mtime)
         text = logs[-1].read_text(errors="replace").strip() if logs else ""
-        return "\n".join(text.splitlines()[-12:]) or "nothing"
+        before, last = text.splitlines()[:-12], text.splitlines()[-12:]
+        # A kernel's reason comes before its registers and the calls that led there.
+        reasons = [line for line in before if "Kernel panic" in line]
+        return "\n".join([*reasons[-1:], *last]) or "nothing"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -178,7 +190,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def linux(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:
     """Return an executor of user-mode Linuxes in virtual time, one a worker."""
     found = kernel.find()
-    return RigExecutor(lambda folder, worker: machines.boot(found, folder, worker), workers=workers, extra=extra)
+
+    def equip(folder: Path, task: Task) -> None:
+        if store.DIGEST in task.text:
+            with contextlib.suppress(core.ScenarioProblem):  # it becomes a row
+                modules.equip(folder, plan(core.parse(task.text), task.seed, task.replication), found)
+
+    return RigExecutor(
+        lambda folder, worker: machines.boot(found, folder, worker), workers=workers, extra=extra, equip=equip
+    )
 
 
 def testbed(workers: int | None = None, extra: dict[str, Any] | None = None) -> RigExecutor:

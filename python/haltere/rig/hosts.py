@@ -115,7 +115,9 @@ KNOWN = {"stockbuffers", "sack-compression", *PARAMETERS, *SUBFLOWS, *_ROUTES, *
 
 def refusal(flow: Flow) -> str | None:
     """Return why a kernel cannot do what a flow's contender switches, if it cannot."""
-    for switch, value in flow.switches.items():
+    # The parameters of a file are its module's.
+    of_ours = {} if flow.file else {name: str(value) for name, value in flow.parameters.items()}
+    for switch, value in (of_ours | flow.switches).items():
         if switch not in KNOWN:
             known = ", ".join(sorted(KNOWN))
             return f'the kernel has no switch {switch!r}, the model has: choose fidelity "model", or of {known}'
@@ -199,7 +201,7 @@ _COMPRESSION_DELAY = Parameter("client", "net.ipv4.tcp_comp_sack_delay_ns", lamb
 def _parameters(flow: Flow) -> dict[str, str]:
     """Return the parameters that a flow's switches set."""
     switches = dict(flow.switches)
-    if flow.congestion == "dctcp":
+    if flow.needs_ecn:
         switches.setdefault("ecn", "on")
     if switches.get("rto") == "rfc6298":
         # The kernel's timeout keeps its form; its least comes as near to the RFC's as it can.

@@ -1,8 +1,8 @@
 """The user-mode Linux that fidelity `linux` runs in: built once from a kernel's source, kept in the user's cache.
 
-A kernel is a folder `NAME/` of `linux` (the program), `config` and `about.json`; several stand side by side. Nothing of
-the source is changed: the timer frequency, which a user-mode Linux does not let one choose, is set by a definition that
-comes before the kernel's own.
+A kernel is a folder `NAME/` of `linux` (the program), `config`, `about.json` and `tree/`, what modules are built with
+(`modules`); several stand side by side. Nothing of the source is changed: the timer frequency, which a user-mode Linux
+does not let one choose, is set by a definition that comes before the kernel's own.
 """
 
 from __future__ import annotations
@@ -37,6 +37,28 @@ STEPS = 1700
 """About how many files a build compiles and links: for the progress bar."""
 TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils", "tar": "tar"}
 HOW = "haltere kernel build"
+_OF_SOURCE = (
+    "Makefile",
+    "include",
+    "scripts",
+    "arch/um",
+    "arch/x86/Makefile.um",
+    "arch/x86/include",
+    "arch/x86/um",
+)
+_OF_BUILD = (
+    ".config",
+    "include/config/auto.conf",
+    "include/config/kernel.release",
+    "include/generated",
+    "arch/um/include/generated",
+    "arch/x86/include/generated",
+    "scripts",
+)
+_NOT_KEPT = shutil.ignore_patterns(
+    "*.o", "*.a", ".*.cmd", "dt-bindings", "dtc", "kconfig", "coccinelle", "gdb", "package"
+)
+"""Files and folders of these parts that no module needs."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +78,12 @@ class Kernel:
         first, second, *_ = [int(number) for number in re.findall(r"\d+", self.version)] + [0, 0]
         return first, second
 
+    @property
+    def tree(self) -> Path | None:
+        """The folder of `source/` and `build/`, with which modules for it are built; None if it loads none."""
+        tree = self.path.parent / "tree"
+        return tree if tree.is_dir() else None
+
     def about(self) -> dict[str, str | int]:
         """Return what results record of it."""
         return {"name": self.name, "version": self.version, "hz": self.hz, "config": self.config}
@@ -70,7 +98,7 @@ def built() -> list[Kernel]:
     """Return the kernels there are; the first one is the default.
 
     The newest comes first, but those that are newer than `AGREED` come last. Among equals the one with the default
-    timer frequency is first.
+    timer frequency is first, then one that loads modules.
     """
     found = []
     for about in cache().glob("*/about.json"):
@@ -79,7 +107,9 @@ def built() -> list[Kernel]:
             program = about.parent / "linux"
             if os.access(program, os.X_OK):
                 found.append(Kernel(about.parent.name, program, data["version"], int(data["hz"]), data["config"]))
-    return sorted(found, key=lambda k: (*_order(k.version), k.hz == DEFAULT_HZ, k.name), reverse=True)
+    return sorted(
+        found, key=lambda k: (*_order(k.version), k.hz == DEFAULT_HZ, k.tree is not None, k.name), reverse=True
+    )
 
 
 def find(name: str | None = None) -> Kernel:
@@ -159,7 +189,7 @@ def build(
         work = Path(folder) / "work"
         work.mkdir()
         version = _configure(tree, work, hz)
-        _make(tree, work, ["linux", f"-j{jobs or len(os.sched_getaffinity(0))}"], on_progress)
+        _make(tree, work, ["linux", "modules_prepare", f"-j{jobs or len(os.sched_getaffinity(0))}"], on_progress)
         config = (work / ".config").read_bytes()
         digest = hashlib.sha256(config).hexdigest()[:12]
         name = f"{version}-hz{hz}-{digest[:6]}"
@@ -171,9 +201,27 @@ def build(
         program.chmod(0o755)
         program.replace(target / "linux")
         write_whole(target / "config", config)
+        _keep_tree(tree, work, target / "tree")
         about = {"version": version, "hz": hz, "config": digest, "source": str(source or tree.name)}
         write_whole(target / "about.json", (json.dumps(about, indent=2) + "\n").encode())
     return find(name)
+
+
+def _keep_tree(tree: Path, work: Path, into: Path) -> None:
+    """Keep what modules are built with, of a source and of its build: headers, Makefiles, scripts, exported symbols."""
+    kept = work / "kept"
+    for name, whence, parts in (("source", tree, _OF_SOURCE), ("build", work, _OF_BUILD)):
+        for part in parts:
+            target = kept / name / part
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if (whence / part).is_dir():
+                shutil.copytree(whence / part, target, symlinks=True, ignore=_NOT_KEPT, dirs_exist_ok=True)
+            elif (whence / part).exists():
+                shutil.copyfile(whence / part, target)
+    shutil.copyfile(work / "vmlinux.symvers", kept / "build" / "Module.symvers")
+    if into.exists():
+        shutil.rmtree(into)
+    kept.replace(into)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from haltere.errors import InputError
-from haltere.rig.agent import RUNS
+from haltere.rig.agent import HOME, RUNS
 from haltere.rig.kernel import Kernel, preloaded
 
 MEMORY = "2G"
@@ -57,7 +57,7 @@ def boot(
     script.write_text(
         "#!/bin/sh\n"
         "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LANG=C.UTF-8 "
-        f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={shlex.quote(python_path())}\n"
+        f"XDG_CACHE_HOME={HOME} PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={shlex.quote(python_path())}\n"
         f"exec {shlex.join(agent)}\n"
     )
     script.chmod(0o755)

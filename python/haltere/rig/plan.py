@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from haltere import core
+from haltere.plugins import store
 from haltere.rig import disciplines
 
 Json = dict[str, Any]
@@ -157,6 +158,10 @@ class Flow:
     congestion: str
     switches: dict[str, str]
     """The switches that the contender sets, with values as contenders write them; `on` and `off` are words."""
+    parameters: dict[str, float]
+    """The parameters of its congestion control that the contender sets."""
+    needs_ecn: bool
+    """Whether its congestion control works by marks."""
     app: Literal["https", "http1", "raw", "mqtt"]
     pair: int
     server: int
@@ -180,6 +185,12 @@ class Flow:
     def kernel(self) -> bool:
         """Whether the kernel carries it: TCP or MPTCP."""
         return self.transport in ("tcp", "mptcp")
+
+    @property
+    def file(self) -> str | None:
+        """The file of its congestion control; None if it has one that is built in."""
+        name, digest, _ = self.congestion.partition(store.DIGEST)
+        return name if digest else None
 
     @property
     def port(self) -> int:

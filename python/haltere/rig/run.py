@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from haltere import _core, core
-from haltere.rig import hosts, namespaces, transfers
+from haltere.rig import hosts, modules, namespaces, transfers
 from haltere.rig.namespaces import Rig
 from haltere.rig.plan import Flow, Plan, plan
 from haltere.rig.queues import Counts
@@ -45,7 +45,11 @@ def run_job(job: Json, *, wall_clock: bool = False) -> Json:
 
 
 def _once(job: Json) -> Json:
-    what = plan(job["scenario"], job["seed"], job["replication"])
+    with modules.loaded(plan(job["scenario"], job["seed"], job["replication"])) as what:
+        return _on_rig(what, job)
+
+
+def _on_rig(what: Plan, job: Json) -> Json:
     rig = namespaces.build(what, job["scenario"], job["seed"], job["replication"])
     try:
         with hosts.prepared(rig), _emulator(rig, job) as emulator:

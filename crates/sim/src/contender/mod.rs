@@ -207,13 +207,18 @@ impl Contender {
 
     /// All its settings, by name, with their values as text. A switch that is off by default has the value `on`.
     pub fn switched(&self) -> BTreeMap<String, String> {
+        let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), value.to_string()));
+        self.switches_alone().into_iter().chain(parameters).collect()
+    }
+
+    /// Its settings, as [`Contender::switched`] has them, without the parameters of its congestion control.
+    pub fn switches_alone(&self) -> BTreeMap<String, String> {
         let switches = self.switches.iter().map(|s| (s.describe().name.to_string(), "on".to_string()));
         let mechanism = |(name, value): &(&'static str, Value)| {
             let facts = parse::facts(self.transport).find(|f| f.name == *name)?;
             Some((name.to_string(), shown(&facts.show(*value))))
         };
-        let parameters = self.parameters.iter().map(|(name, value)| (name.clone(), value.to_string()));
-        switches.chain(self.mechanisms.iter().filter_map(mechanism)).chain(parameters).collect()
+        switches.chain(self.mechanisms.iter().filter_map(mechanism)).collect()
     }
 }
 

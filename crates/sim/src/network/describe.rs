@@ -80,6 +80,10 @@ struct FlowDescription {
     congestion: String,
     /// The contender's switches, by name, with values as contenders write them.
     switches: BTreeMap<String, String>,
+    /// The parameters of its congestion control that it sets.
+    parameters: BTreeMap<String, f64>,
+    /// Whether its congestion control works by marks.
+    needs_ecn: bool,
     app: App,
     pair: u32,
     server: u32,
@@ -203,7 +207,9 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         transport: path.contender.transport.describe().0,
         implementation: path.contender.implementation.clone(),
         congestion: path.contender.congestion.clone(),
-        switches: path.contender.switched(),
+        switches: path.contender.switches_alone(),
+        parameters: path.contender.parameters.iter().cloned().collect(),
+        needs_ecn: path.contender.model.is_some_and(|algorithm| algorithm.needs_ecn()),
         // A rig has no such transfers, and says so of each that is asked for.
         app: if flow.app() == App::Ssh { App::Raw } else { flow.app() },
         pair: flow.place.pair,

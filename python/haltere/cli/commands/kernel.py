@@ -33,7 +33,10 @@ def kernel_build(
         int, typer.Option(help="Timer ticks a second: 250 as Debian's kernels have, or 100, 300, 1000.")
     ] = 250,
     jobs: Annotated[int | None, typer.Option(help="Compilers at once (default: one a CPU).")] = None,
-    if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if there is a kernel.")] = False,
+    if_missing: Annotated[
+        bool,
+        typer.Option("--if-missing", help="Do nothing if there is a kernel that takes files."),
+    ] = False,
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.
 
