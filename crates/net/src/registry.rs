@@ -161,7 +161,8 @@ impl<E: Entry> Shelf<E> {
     /// Why it cannot be loaded.
     pub fn named(&self, name: &str) -> Result<Handle<E>, String> {
         let loader = self.loader.get().ok_or_else(|| {
-            format!("{name:?} names a file of code, and this program loads none: use one that is built in")
+            let file = shown(name);
+            format!("{file:?} names a file of code, and this program loads none: use one that is built in")
         })?;
         let full = if name.contains(DIGEST) { name.to_string() } else { (loader.named)(name)? };
         self.find_or(&full, || (loader.load)(&full))

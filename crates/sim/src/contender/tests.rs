@@ -201,3 +201,15 @@ fn a_wrong_bundle_is_answered_with_those_that_are_there() {
         assert!(error(text).contains(what), "{text}: {}", error(text));
     }
 }
+
+#[test]
+fn a_scheduler_whose_code_is_not_here_can_be_read_and_not_run() {
+    let c = Contender::parse("mptcp/cubic+gain=2+scheduler=./no-such.py+trips=3-tlp").unwrap();
+    let told: Vec<_> = c.switched().into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(told, ["gain=2", "scheduler=./no-such.py", "tlp=off", "trips=3"]);
+    assert!(c.modelled().unwrap_err().contains("\"./no-such.py\" names a file of code, and this program loads none"));
+    let digest = refused("mptcp/cubic+scheduler=./no-such.py#00ff");
+    assert!(digest.contains("loads none") && !digest.contains('#'), "{digest}");
+    assert!(refused("mptcp/cubic+scheduler=./none.txt").contains("none of .py, .so, .c, .rs"));
+    assert!(refused("mptcp/cubic-scheduler=./none.py").contains("takes no value"));
+}
