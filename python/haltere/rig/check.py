@@ -8,6 +8,7 @@ from pathlib import Path
 
 from haltere import core
 from haltere.core import Scenario, ScenarioProblem
+from haltere.plugins import store
 from haltere.rig import beside, disciplines, hosts, kernel, messages, programs
 from haltere.rig.plan import Flow, Plan, plan
 
@@ -94,7 +95,7 @@ def _check_implementation(machine: Machine, flow: Flow, path: str) -> None:
     if flow.kernel and core.in_kernel(flow.congestion) not in machine.congestion:
         coupled = "; it couples no subflows" if flow.transport == "mptcp" else ""
         raise ScenarioProblem(
-            f"the kernel has no congestion control {flow.congestion!r}: there are "
+            f"the kernel has no congestion control {store.shown(flow.congestion)!r}: there are "
             f"{', '.join(machine.congestion)}{coupled}",
             path,
         )
