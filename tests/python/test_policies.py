@@ -127,6 +127,8 @@ def test_a_policy_runs_wherever_code_of_users_runs(haltere: Haltere) -> None:
     said(haltere("compare", "quic@quinn/cubic", f"quic@quinn/./{file}+haltere", *stack))
     refused = said(haltere("compare", "tcp/cubic", f"tcp/./{file}+gain=2", *once), 2)
     assert 'has the unknown switch "gain"' in refused
+    refused = said(haltere("compare", "tcp/cubic", f"tcp/./{file}-pacing", *once), 2)
+    assert "but ./policy.onnx works by a pacing rate" in refused
 
 
 def test_equal_seeds_give_equal_bytes_by_several_threads_too() -> None:
@@ -158,7 +160,8 @@ scenario.topology = { kind = "point-to-point", link = { rate = "9Mbit/s", delay 
 contender = "{kind}"
 size = "100kB"
 """)
-    assert "--allow-code" in said(haltere("run", str(folder), "--out", "out"), 2)
+    refused = said(haltere("run", str(folder), "--out", "out"), 2)
+    assert "names the trained policy policy.onnx" in refused and "--allow-code" in refused
     said(haltere("--allow-code", "run", str(folder), "--out", "out"))
 
 

@@ -123,9 +123,12 @@ def keep(file: Path) -> str:
         ValueError: if nobody asked for it, or it cannot be read or built; the message says why, and what to do.
     """
     if file.resolve() not in _asked and os.environ.get(ALLOW, "0") in {"", "0"}:
+        what = f"the code {file.name}, which would run with all your rights: read it"
+        if file.suffix == POLICY:
+            what = f"the trained policy {file.name}, which onnxruntime would compute: see whom it is from"
         raise ValueError(
-            f"the file names the code {file.name}, which would run with all your rights: read it, then allow it by "
-            f"`haltere --allow-code run`, or in Python by haltere.plugins.allow()"
+            f"the file names {what}, then allow it by `haltere --allow-code run`, or in Python by "
+            "haltere.plugins.allow()"
         )
     try:
         held = file.read_bytes()

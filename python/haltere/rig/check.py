@@ -138,7 +138,7 @@ def _check_implementation(machine: Machine, flow: Flow, path: str) -> None:
     if flow.file is None and flow.kernel and core.in_kernel(flow.congestion) not in machine.congestion:
         coupled = "; it couples no subflows" if flow.transport == "mptcp" else ""
         raise ScenarioProblem(
-            f"the kernel has no congestion control {flow.congestion!r}: there are "
+            f"the kernel has no congestion control {store.shown(flow.congestion)!r}: there are "
             f"{', '.join(machine.congestion)}{coupled}",
             path,
         )
