@@ -86,9 +86,9 @@ def same_code(tables: Tables) -> Verdict:
     return all_of(*parts)
 
 
-def quantiles(frame: pl.DataFrame, control: str) -> str:
-    """Median and 90th percentile of the sizes of a control's log ratios."""
-    sizes = np.abs(log_ratio(frame.filter(pl.col("congestion") == control)))
+def quantiles(frame: pl.DataFrame, control: str | None) -> str:
+    """Median and 90th percentile of the sizes of a control's log ratios, or of all."""
+    sizes = np.abs(log_ratio(frame if control is None else frame.filter(pl.col("congestion") == control)))
     return f"{np.median(sizes):.4f}, {np.quantile(sizes, 0.9):.4f}"
 
 
@@ -101,27 +101,47 @@ def ours_and_kernel(tables: Tables) -> pl.DataFrame:
     return pl.DataFrame({"median, 90th percentile": names, **cells})
 
 
-def ours_and_file(tables: Tables) -> pl.DataFrame:
-    """Each control in the model, our code against the kernel's file: how many transfers complete at the same
-    nanosecond, and how far apart the others are at most."""
-    frames = [in_the_model(tables, e).select("congestion", "first", "second") for e in EXPERIMENTS]
-    frame = pl.concat(frames)
-    frame = frame.with_columns(apart=pl.Series(np.abs(log_ratio(frame))))
-    found = frame.group_by("congestion", maintain_order=True).agg(
-        same=(pl.col("apart") == 0).sum(), all=pl.len(), largest=pl.col("apart").max()
-    )
-    return found.select(
-        pl.col("congestion").alias("control"),
-        pl.format("{} of {}", "same", "all").alias("the same"),
-        pl.col("largest").map_elements(lambda apart: f"{apart:.4f}", return_dtype=pl.String).alias("largest"),
-    )
+def sides(tables: Tables, of: tuple[str, str], to: tuple[str, str]) -> pl.DataFrame:
+    """A row a treatment of all experiments: the completion times of two pairs of fidelity and code."""
+    frames = []
+    for experiment in EXPERIMENTS:
+        runs = tables.runs.with_columns(side=pl.concat_str("fidelity", CODE, separator=", "))
+        both = runs.filter(pl.col("side").is_in([", ".join(of), ", ".join(to)])).drop("fidelity", CODE)
+        factors = {n: levels for n, levels in tables.factors[experiment].items() if n not in (CODE, "fidelity")}
+        chosen = replace(tables, runs=both, factors={experiment: {**factors, "side": []}})
+        pair = Sides("side", ", ".join(of), ", ".join(to))
+        frame = side_by_side(chosen, experiment, "completion_s", pair, flows=True)
+        frames.append(frame.select("congestion", "first", "second"))
+    return pl.concat(frames)
+
+
+def four_ways(tables: Tables) -> pl.DataFrame:
+    """Each control over all experiments: model against kernel by both codes, and the kernel by both codes; median and
+    90th percentile of |log ratio| of completion times. Last, in how many transfers of the model both codes complete at
+    the same nanosecond."""
+    ours, file, kernel = ("model", OURS_LABEL), ("model", FILE), ("linux", OURS_LABEL)
+    pairs = {
+        "ours, kernel": sides(tables, ours, kernel),
+        "file, kernel": sides(tables, file, kernel),
+        "kernel with the file, kernel": sides(tables, ("linux", FILE), kernel),
+    }
+    same = sides(tables, ours, file)
+    rows = []
+    for control in same["congestion"].unique(maintain_order=True):
+        row = {"median, 90th percentile": control} | {name: quantiles(pair, control) for name, pair in pairs.items()}
+        values = log_ratio(same.filter(pl.col("congestion") == control))
+        rows.append(row | {"ours = file": f"{int((values == 0).sum())} of {values.size}"})
+    everything = {name: quantiles(pair, None) for name, pair in pairs.items()}
+    values = log_ratio(same)
+    total = {"median, 90th percentile": "all"} | everything
+    return pl.DataFrame([*rows, total | {"ours = file": f"{int((values == 0).sum())} of {values.size}"}])
 
 
 @value
 def each_control(tables: Tables) -> dict[str, pl.DataFrame]:
-    """The tables of each control for which there are runs: `kernel` and `file`."""
+    """The tables of each control for which there are runs: `kernel` and `four_ways`."""
     found = {}
-    for name, of in (("kernel", ours_and_kernel), ("file", ours_and_file)):
+    for name, of in (("kernel", ours_and_kernel), ("four_ways", four_ways)):
         with contextlib.suppress(MissingDataError):
             found[name] = of(tables)
     return found

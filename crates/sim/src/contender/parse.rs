@@ -285,10 +285,7 @@ impl Contender {
     fn set(&mut self, name: &'static str, value: Value) -> Result<(), String> {
         let reason = self.model.and_then(|a| self.transport.unfit(a, name, value));
         if let Some(reason) = reason {
-            return Err(format!(
-                "has the switch {name:?}, but {} {reason}: leave it out",
-                file::shown(&self.congestion)
-            ));
+            return Err(format!("has the switch {name:?}, but {} {reason}: leave it out", shown(&self.congestion)));
         }
         match self.mechanism(name) {
             None => self.mechanisms.push((name, value)),
