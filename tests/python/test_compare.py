@@ -22,10 +22,12 @@ from conftest import Haltere
 from haltere import core, stats
 from haltere.adhoc.comparison import ENTRY, measure
 from haltere.adhoc.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
+from haltere.adhoc.verdict import Verdict
 from haltere.cli import app as commands
 from haltere.cli import compare as shown
 from haltere.cli.options import takes
 from haltere.errors import InputError, Interrupted
+from haltere.metrics import METRICS
 from haltere.stats import Interval
 
 KEYS = ["contender", "seed", "completion_s", "bytes", "goodput_bps", "wire_bytes", "retransmitted_packets"]
@@ -591,3 +593,18 @@ def test_a_narrow_terminal_cuts_neither_words_nor_numbers(
     for whole in ("internet-paths-quic ", "delays", "effect on completion time, factor\n", "1.0 [0.9, 1.1]"):
         assert whole in text
     assert max(map(len, text.splitlines())) <= 40
+
+
+def test_one_that_failed_in_some_replications_is_not_called_the_quickest() -> None:
+    """The mean of the two runs that did not fail stood above means over ten."""
+    times: tuple[float | None, ...] = (*[None] * 8, 1.1, 1.2)
+    whole = tuple(2.0 + 0.01 * n for n in range(10))
+    slower = tuple(3.0 + 0.01 * n for n in range(10))
+    names, has = ("half", "whole", "slower"), "the lowest mean time"
+    found = Verdict(
+        METRICS["completion_time"], names, (times, whole, slower), "the lowest mean time", "time", (0, 1, 2)
+    )
+    assert found.order == [1, 2, 0]
+    assert "whole" in found.lines()[0] and "the lowest mean time of those that never failed" in found.lines()[0]
+    alone = Verdict(METRICS["completion_time"], names[1:], (whole, slower), has, "time", (0, 1))
+    assert "never failed" not in alone.lines()[0]

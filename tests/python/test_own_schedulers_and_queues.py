@@ -321,9 +321,12 @@ def test_a_discipline_that_goes_wrong_ends_its_run_and_not_the_campaign(wrong: s
 def test_queues_of_files_are_refused_where_they_are_wrong(haltere: Haltere) -> None:
     Path("bare.py").write_text("class A: pass")
     Path("limit.py").write_text(Path("prio.py").read_text().replace("each", "limit"))
+    typo = "    def dequeu(self, packet, queue): return 0\n"
+    Path("typo.py").write_text("class Mine:\n    def enqueue(self, packet, queue): return 0\n" + typo)
     for queue, wrong in {
         "./none.py": "cannot be read (No such file or directory)",
         "./bare.py": "holds no queue discipline: write a class with enqueue(self, packet, queue) or next_band",
+        "./typo.py": "nothing calls Mine.dequeu: did you mean dequeue?",
         "./prio.py:eech=3": './prio.py has no parameter "eech": did you mean "each"? it has limit, each',
         "./prio.py:each=0": "./prio.py sets each to 0: give a number from 1 to 1000000",
         "./prio.py:each=much": 'each: "much" is not a number',

@@ -195,6 +195,10 @@ WRONG = {
     "the window is -1: give a number of bytes from 1 to": ("self.window = 1", "self.window = -1"),
     "the window is 9223372036854775807: ": ("self.window = 1", "self.window = 2**63 - 1"),
     "'haltere._core.Ack' object has no attribute 'nwo'": ("ack.now", "ack.nwo"),
+    "line 6, in on_ack: AttributeError: TIMOUT": (
+        "self.window = 1",
+        "__import__('haltere.plugins').plugins.Trigger.TIMOUT",
+    ),
     "__init__: line 3, in __init__: AttributeError": ("config.initial_window", "config.initial"),
 }
 SHORT = """class Mine:
@@ -250,6 +254,8 @@ REFUSED = {
     "line 1: invalid syntax": "def f(:",
     "holds no congestion control: write a class with on_ack": "x = 1",
     "the class Mine has no on_congestion": SHORT.replace("on_congestion", "on_loss"),
+    "has no on_congestion (on_congestoin is written)": SHORT.replace("on_congestion", "on_congestoin"),
+    "nothing calls Mine.set_mms: did you mean set_mss?": SHORT + "    def set_mms(self, mss, wire):\n        pass\n",
     "nothing calls Mine.on_loss: did you mean on_lost?": SHORT + "    def on_loss(self, event):\n        pass\n",
     "Mine.on_ack(self) does not take self and 1 value": SHORT.replace("self, ack", "self"),
     "holds several congestion controls (Mine, Other)": SHORT + SHORT.replace("Mine", "Other"),
@@ -272,6 +278,7 @@ def test_contenders_that_name_files_are_refused_where_they_are_wrong(way: str) -
     for contender, wrong in {
         "tcp/./none.py": "cannot be read (No such file or directory)",
         "tcp/./mine.txt": "ends in none of .py, .so, .c, .rs, .onnx",
+        "tcp/mine.py": "write ./mine.py for the file",
         f"tcp/{way}+gain=2": 'has the unknown switch "gain"',
         f"tcp/{way}+hystart": "has its own startup",
     }.items():
@@ -317,6 +324,32 @@ def test_a_library_says_by_itself_that_it_failed(haltere: Haltere) -> None:
     assert "2 of 2 failed: ./fails.c: on_congestion: it met a loss" in shown
 
 
+FRACTION = (
+    "Mine.on_ack, line 8: numba cannot compile it: self.window is a whole number in Mine.__init__ and would get a"
+)
+
+
+def test_a_number_with_a_fraction_is_the_same_compiled_and_plain() -> None:
+    pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+    text = """from haltere.plugins import NEVER
+
+
+class Mine:
+    def __init__(self, config):
+        self.window, self.ssthresh, self.mss = float(config.initial_window), float(NEVER), config.mss
+    def on_ack(self, ack):
+        slow = self.window < self.ssthresh
+        self.window += ack.delivered if slow else 0.7 * self.mss * ack.delivered / self.window
+    def on_congestion(self, event):
+        if event.new_episode:
+            self.ssthresh = max(0.8 * self.window, 2.0 * self.mss)
+        self.window = min(self.window, self.ssthresh)
+"""
+    Path("plain.py").write_text(text)
+    Path("fast.py").write_text(compiled(text))
+    assert result("tcp/./plain.py") == result("tcp/./fast.py")
+
+
 def test_what_numba_cannot_compile_is_said_with_the_line() -> None:
     pytest.importorskip("numba", reason="numba is not installed: pip install numba")
     for change, wrong in [
@@ -326,6 +359,8 @@ def test_what_numba_cannot_compile_is_said_with_the_line() -> None:
             "self.old is a NoneType: set it to a number",
         ),
         (("self.window = config.initial_window", "self.cwnd = 1"), "Mine sets no window"),
+        (("self.window = 1", "self.window += 0.5 * ack.delivered"), FRACTION),
+        (("self.window = 1", "self.window, x = ack.delivered / 2, 1"), FRACTION),
     ]:
         Path("bad.py").write_text("import haltere\n@haltere.compiled\n" + SHORT.replace(*change))
         with pytest.raises(haltere.InputError) as error:

@@ -59,7 +59,7 @@ impl Contender {
                 Err(format!(
                     "{name} is a production stack: choose fidelity \"stack\"{program}, or write \"{transport}/{}\" for the \
                      model",
-                    self.congestion
+                    shown(&self.congestion)
                 ))
             }
             _ => self.in_model(),

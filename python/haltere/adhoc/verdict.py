@@ -58,10 +58,15 @@ class Verdict:
 
     @cached_property
     def order(self) -> list[int]:
-        """The places of those that have values, the best first."""
+        """The places of those that have values, the best first, and after these those that failed in a replication.
+
+        A mean over the runs that did not fail says nothing beside means over all.
+        """
         better = -1 if self.metric.better == "higher" else 1
-        found = [(better * one.value, at) for at, one in enumerate(self.typical) if one is not None]
-        return [at for _, at in sorted(found)]
+        found = [
+            (None in self.values[at], better * one.value, at) for at, one in enumerate(self.typical) if one is not None
+        ]
+        return [at for *_, at in sorted(found)]
 
     @property
     def first(self) -> int | None:
@@ -116,14 +121,16 @@ class Verdict:
                 for better, lead in self.leads
             ]
         of_first = [lead for _, lead in self.leads]
+        some_failed = len({None in self.values[at] for at in self.order}) > 1
+        has = f"{self.has} of those that never failed" if some_failed else self.has
         if all(self._ahead(lead) for lead in of_first):
-            head = f"{first} wins: it has {self.has}, and is ahead of every other"
+            head = f"{first} wins: it has {has}, and is ahead of every other"
         elif any(self._ahead(lead) for lead in of_first):
-            head = f"{first} has {self.has}, but is not shown to be ahead of every other"
+            head = f"{first} has {has}, but is not shown to be ahead of every other"
         elif all(lead.stands == "alike" for lead in of_first):
-            head = f"no winner: all are within {100 * self.metric.alike:g} % of {first}, which has {self.has}"
+            head = f"no winner: all are within {100 * self.metric.alike:g} % of {first}, which has {has}"
         else:
-            head = f"no winner is shown; {first} has {self.has}"
+            head = f"no winner is shown; {first} has {has}"
         about = [
             f"  {_ratio(lead)} of {self.names[lead.other]}'s {self.of}: {judged(lead, self.metric.alike)}"
             for lead in of_first

@@ -54,6 +54,8 @@ __all__ = [
     "wait",
 ]
 
+_LIBRARY, _PACKAGE = Path(os.__file__).parent.resolve(), str(Path(__file__).parent.parent)
+
 UNKNOWN = -1
 """In the place of a time or size of an event: it is not known."""
 ASK_APP_LIMITED = 1
@@ -151,4 +153,7 @@ def reason(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(".py")]
     if not frames:
         return str(error)
-    return f"line {frames[-1].lineno}, in {frames[-1].name}: {said}"
+    # What the file calls of Python's own library, or of ours, may have raised it.
+    own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(_LIBRARY)]
+    where = [frame for frame in own if not frame.filename.startswith(_PACKAGE)] or frames
+    return f"line {where[-1].lineno}, in {where[-1].name}: {said}"

@@ -1,8 +1,9 @@
 """Classes of Python compiled by numba: `@haltere.compiled` above a class makes its methods machine code.
 
-The attributes that `__init__` sets are the fields of the state: numbers and booleans alone. The methods are compiled as
-functions of this state and of the event; a method may call others of its class. `__init__` itself runs as plain Python,
-once for each controller.
+The attributes that `__init__` sets are the fields of the state: numbers and booleans alone. A field that is a whole
+number in `__init__` stays one: Python would let it become a float, a field would lose its fraction, and so that is
+refused. The methods are compiled as functions of this state and of the event; a method may call others of its class.
+`__init__` itself runs as plain Python, once for each controller.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _EVENTS = {
 }
 _DECISIONS = ("window", "ssthresh", "pacing_rate", "send_quantum", "ask", "owns_recovery", "startup")
 """The attributes that are decisions, by the names of `haltere_control`."""
+_WHOLE = "is a whole number"
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,15 @@ class _Compiler:
         decided = [name for name in _DECISIONS if name in (self.fields.names or ())]
         source = ["def sync(state_at, control_at):", "    state = carray(state_at, 1, dtype=STATE)[0]"]
         source += ["    control = carray(control_at, 1, dtype=CONTROL)[0]"]
-        source += [f"    control.{name} = state.{name}" for name in decided]
+        real = {name for name in decided if self.fields[name] == np.float64}
+        source += [
+            f"    control.{name} = {f'whole(state.{name})' if name in real else f'state.{name}'}" for name in decided
+        ]
         # A request is heeded once.
         source += ["    state.ask = 0"] if "ask" in decided else []
-        scope = {"carray": self.numba.carray, "STATE": self.fields, "CONTROL": control}
-        exec("\n".join(source), scope)  # noqa: S102 made of names that are checked above
         njit = self.numba.njit(error_model="numpy", cache=False)
+        scope = {"carray": self.numba.carray, "STATE": self.fields, "CONTROL": control, "whole": njit(_whole)}
+        exec("\n".join(source), scope)  # noqa: S102 made of names that are checked above
         sync = njit(scope["sync"])
         kept, addresses = [], {}
         for name in ("sync", *METHODS):
@@ -176,7 +181,10 @@ class _Compiler:
         own = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == self.cls.__name__)
         methods = [node for node in own.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
         names = {method.name for method in methods}
+        fields = {name for name in self.fields.names or () if self.fields[name] == np.int64}
+        scope |= {f"_keep_{name}": _keeps_whole(self.numba, self.cls.__name__, name) for name in fields}
         for method in methods:
+            _Fields(method.args.args[0].arg, fields).visit(method)
             _Calls(method.args.args[0].arg, names).visit(method)
             method.decorator_list, method.name = [], f"_method_{method.name}"
         code = ast.fix_missing_locations(ast.Module([*methods], []))
@@ -193,11 +201,74 @@ class _Compiler:
         what = next(
             (line for line in lines if not line.startswith(("Failed in", "During:", "File", ">>>", "-"))), lines[0]
         )
+        what = next((line[line.index("self.") :] for line in lines if _WHOLE in line), what)
         at = f", line {where}" if where else ""
         return (
             f"{self.cls.__name__}.{name}{at}: numba cannot compile it: {what} (without @haltere.compiled it runs as "
             "plain Python)"
         )
+
+
+def _whole(number: float) -> int:
+    """Return a float as a decision; one that is as large as `NEVER` is `NEVER`."""
+    return 9223372036854775807 if number >= 9.2e18 else int(number)
+
+
+def _keeps_whole(numba: Any, cls: str, name: str) -> Callable[[Any], Any]:
+    """Return a function that gives back a number; numba refuses to compile it for one that is not whole."""
+
+    def keep(number: Any) -> Any:
+        return number
+
+    def compiled(number: Any) -> Callable[[Any], Any]:
+        if isinstance(number, numba.types.Float):
+            raise numba.errors.TypingError(
+                f"self.{name} {_WHOLE} in {cls}.__init__ and would get a fraction here: write float(...) there, or "
+                "int(...) here"
+            )
+
+        def same(number: Any) -> Any:
+            return number
+
+        return same
+
+    numba.extending.overload(keep)(compiled)
+    return keep
+
+
+class _Fields(ast.NodeTransformer):
+    """Turns assignments to fields that are whole numbers, `self.x = y`, into `self.x = _keep_x(y)`."""
+
+    def __init__(self, own: str, fields: set[str]) -> None:
+        self.own, self.fields = own, fields
+
+    def _kept(self, target: ast.expr, value: ast.expr) -> ast.expr:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = zip(target.elts, value.elts, strict=True)
+            return ast.copy_location(ast.Tuple([self._kept(*pair) for pair in pairs], ast.Load()), value)
+        if not self._is_field(target):
+            return value
+        keep = ast.copy_location(ast.Name(f"_keep_{target.attr}", ast.Load()), value)  # type: ignore[attr-defined]
+        return ast.copy_location(ast.Call(keep, [value], []), value)
+
+    def _is_field(self, target: ast.expr) -> bool:
+        own = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == self.own
+        return own and target.attr in self.fields  # type: ignore[attr-defined]
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        """Return the assignment with its value looked at."""
+        if len(node.targets) == 1:
+            node.value = self._kept(node.targets[0], node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        """Return `self.x += y` as `self.x = _keep_x(self.x + y)`."""
+        if not self._is_field(node.target):
+            return node
+        target = node.target
+        before = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)  # type: ignore[union-attr]
+        value = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([target], self._kept(target, value)), node)
 
 
 class _Calls(ast.NodeTransformer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -214,14 +215,23 @@ def _declared(key: str, given: parameter, name: str) -> Declared:
 def _check_methods(cls: type, name: str, kind: Kind) -> None:
     for missing in kind.needed:
         if not callable(getattr(cls, missing, None)):
-            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}: {kind.right}")
+            alike = nearest(missing, [key for key in vars(cls) if not key.startswith("__")])
+            written = f" ({alike} is written)" if alike and alike not in kind.methods else ""
+            raise ValueError(f"{name}: the class {cls.__name__} has no {missing}{written}: {kind.right}")
     for key, method in inspect.getmembers(cls, callable):
-        if key.startswith("on_") and key not in kind.methods:
-            near = nearest(key, list(kind.methods))
+        near = None if key.startswith("_") or key in kind.methods else _meant(key, cls, kind)
+        if near or (key.startswith("on_") and key not in kind.methods):
             meant = f"did you mean {near}? " if near else ""
             raise ValueError(f"{name}: nothing calls {cls.__name__}.{key}: {meant}there are {', '.join(kind.methods)}")
         if key in kind.methods:
             _check_arguments(f"{cls.__name__}.{key}", method, kind.methods[key], name, more=key == "on_ack")
+
+
+def _meant(key: str, cls: type, kind: Kind) -> str | None:
+    """Return the method that a name stands for by mistake: a near one that the class lacks."""
+    near = nearest(key, list(kind.methods))
+    alike = near is not None and difflib.SequenceMatcher(None, key, near).ratio() > 0.8
+    return near if key.startswith("on_") or (alike and not hasattr(cls, str(near))) else None
 
 
 def _check_arguments(which: str, method: Any, count: int, name: str, *, more: bool) -> None:

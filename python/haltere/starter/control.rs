@@ -25,7 +25,10 @@ const fn text(with_zero: &'static [u8]) -> *const c_char {
     with_zero.as_ptr() as *const c_char
 }
 
-static PARAMETERS: Shared<[Parameter; 1]> = Shared([Parameter {
+/// How many parameters there are. `create` finds as many values, in this order.
+const COUNT: usize = 1;
+
+static PARAMETERS: Shared<[Parameter; COUNT]> = Shared([Parameter {
     name: text(b"backoff\0"),
     summary: text(b"share of the window that a loss leaves\0"),
     default_value: 0.5,
@@ -37,7 +40,8 @@ unsafe extern "C" fn create(config: *const Config, control: *mut Control) -> *mu
     let (config, control) = unsafe { (&*config, &mut *control) };
     // The window: bytes that may be in flight. `control` keeps its values from call to call.
     control.window = config.initial_window;
-    let backoff = unsafe { *config.parameters };
+    let values = unsafe { std::slice::from_raw_parts(config.parameters, config.parameter_count) };
+    let backoff = values[0];
     Box::into_raw(Box::new(State { mss: config.mss, before: 0, backoff })).cast()
 }
 
@@ -90,7 +94,7 @@ static CONTROL: Shared<CongestionControl> = Shared(CongestionControl {
     summary: text(b"additive increase, multiplicative decrease (Reno)\0"),
     reference: std::ptr::null(),
     flags: 0,
-    parameter_count: 1,
+    parameter_count: COUNT as u32,
     parameters: &raw const PARAMETERS.0 as *const Parameter,
     create: Some(create),
     destroy: Some(destroy),

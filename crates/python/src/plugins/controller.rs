@@ -191,7 +191,8 @@ fn number(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<Opt
     if let Ok(whole) = value.extract::<i64>() {
         return Ok(Some(whole));
     }
-    let number = value.extract::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 9e18);
+    // `float(NEVER)` is a little more than `NEVER`, which it becomes again.
+    let number = value.extract::<f64>().ok().filter(|number| number.is_finite() && number.abs() < 1e19);
     match number {
         Some(number) => Ok(Some(number as i64)),
         None => Err(PyAttributeError::new_err(format!("{name} is {}: give a number", value.repr()?))),

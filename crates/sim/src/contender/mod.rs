@@ -165,8 +165,11 @@ impl Contender {
             if is_file(&self.congestion) {
                 return Registries::default().congestion.named(&self.congestion).err().unwrap_or_default();
             }
-            let known = Registries::default().congestion.known(&self.congestion);
-            format!("the model has no congestion control {:?}: {known}", self.congestion)
+            let name = &self.congestion;
+            if file::SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+                return format!("the model has no congestion control {name:?}: write ./{name} for the file");
+            }
+            format!("the model has no congestion control {name:?}: {}", Registries::default().congestion.known(name))
         })
     }
 
