@@ -37,7 +37,7 @@ class Stack(Venue):
         if not 0 < seconds < float("inf"):
             raise ArgumentError(
                 "is not a time limit",
-                field="--isolate",
+                field="isolate",
                 given=limit,
                 right="the seconds that a run may take, such as 300",
             )
