@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -106,7 +107,9 @@ def test_a_policy_does_as_a_contender_what_it_does_in_its_environment(
         return inputs, noting
 
     monkeypatch.setattr(policies, "_function", watched)
-    run = haltere.run(scenario(f"{contender.split('/')[0]}/./policy.onnx"), seed=3)
+    # What is loaded stays loaded under its name, which another test may have used.
+    shutil.copy(file, f"watched-{case}.onnx")
+    run = haltere.run(scenario(f"{contender.split('/')[0]}/./watched-{case}.onnx"), seed=3)
     assert run.status == "ok"
     assert len(there) > 15 and len({action for _, action in there}) > 4
     assert here == there
