@@ -90,6 +90,13 @@ def test_no_page_of_the_project_differs_from_what_is_kept() -> None:
     assert not wrong, "`haltere pages` writes them anew"
 
 
+def test_no_line_of_a_page_begins_with_the_mark_of_a_number() -> None:
+    """Markdown takes such a line as HTML, and shows the signs of its emphasis and code."""
+    for file in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.md")]:
+        wrong = re.findall(r"^<!-- kept:.*<!-- end -->", file.read_text(), re.MULTILINE)
+        assert not wrong, f"{file}: begin the line with a word: {wrong[0][:60]}"
+
+
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda folder: folder.name)
 def test_what_a_study_keeps_says_whether_it_is_stale(folder: Path) -> None:
     for name in campaign.names(folder):
