@@ -2,7 +2,8 @@
 
 use crate::contender::{Contender, Switch, Transport};
 #[cfg(feature = "stacks")]
-use haltere_net::registry::{Registry, shown};
+use haltere_net::registry::Registry;
+use haltere_net::registry::shown;
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
