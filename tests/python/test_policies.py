@@ -107,7 +107,7 @@ def test_a_policy_does_as_a_contender_what_it_does_in_its_environment(
         return inputs, noting
 
     monkeypatch.setattr(policies, "_function", watched)
-    # What is loaded stays loaded under its name, which another test may have used.
+    # A loaded file stays loaded under its name, which another test may have used.
     shutil.copy(file, f"watched-{case}.onnx")
     run = haltere.run(scenario(f"{contender.split('/')[0]}/./watched-{case}.onnx"), seed=3)
     assert run.status == "ok"

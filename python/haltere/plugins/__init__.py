@@ -153,7 +153,7 @@ def reason(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith(".py")]
     if not frames:
         return str(error)
-    # What the file calls of Python's own library, or of ours, may have raised it.
+    # A function of Python's own library, or of ours, that the file calls may have raised it.
     own = [frame for frame in frames if not Path(frame.filename).resolve().is_relative_to(_LIBRARY)]
     where = [frame for frame in own if not frame.filename.startswith(_PACKAGE)] or frames
     return f"line {where[-1].lineno}, in {where[-1].name}: {said}"

@@ -80,7 +80,7 @@ class CoDel:
     def start_dropping(self, packet, queue):
         marks = self.ecn and packet.ecn != NOT_ECT
         drops = self.count - self.last_count
-        # What follows does not depend on the packet behind, but for the time at which that one was seen to be late.
+        # The rest does not depend on the packet behind, but for the time at which that one was seen to be late.
         soon = self.last_count > 0 and queue.now - self.drop_next < 16 * self.interval
         if soon and drops > 1:
             self.count = drops

@@ -328,7 +328,7 @@ impl Contender {
                 let files = [self.congestion.as_str(), scheduler.map_or("", Scheduler::name)].map(shown).join(" and ");
                 return Err(format!("sets {name}, which {files} both have: give it another name in one of them"));
             }
-            // Those that it has not are of a scheduler whose code is not known yet.
+            // Other parameters are of a scheduler whose code is not known yet.
             let own: Vec<_> = own.into_iter().filter(|(name, _)| has(model.0.parameters, name)).collect();
             self.model = Some(if own.is_empty() { model } else { model.0.tuned(&own)? });
         }
