@@ -361,6 +361,8 @@ def test_what_numba_cannot_compile_is_said_with_the_line() -> None:
         (("self.window = config.initial_window", "self.cwnd = 1"), "Mine sets no window"),
         (("self.window = 1", "self.window += 0.5 * ack.delivered"), FRACTION),
         (("self.window = 1", "self.window, x = ack.delivered / 2, 1"), FRACTION),
+        (("self.window = 1", "x = self.window = ack.delivered / 2"), FRACTION),
+        (("self.window = 1", "self.window: int = ack.delivered / 2"), FRACTION),
     ]:
         Path("bad.py").write_text("import haltere\n@haltere.compiled\n" + SHORT.replace(*change))
         with pytest.raises(haltere.InputError) as error:

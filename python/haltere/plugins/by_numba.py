@@ -257,8 +257,14 @@ class _Fields(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         """Return the assignment with its value looked at."""
-        if len(node.targets) == 1:
-            node.value = self._kept(node.targets[0], node.value)
+        for target in node.targets:
+            node.value = self._kept(target, node.value)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Return an assignment with a type, too, with its value looked at."""
+        if node.value is not None:
+            node.value = self._kept(node.target, node.value)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
