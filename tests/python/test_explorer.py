@@ -9,13 +9,13 @@ import html
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from browser import ask
 from conftest import SMALL_STUDY, Haltere
 from haltere import Study, explorer, load
 from haltere.metrics import METRICS
@@ -77,23 +77,11 @@ def test_the_page_loads_nothing(results: Path) -> None:
 
 def dom(page: Path, view: dict[str, Any], *, then: str = "") -> str:
     """The page's elements as a browser without a network leaves them, after the script `then`."""
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("chromium is not there")
-    ready = f"if(document.body.dataset.marks){{clearInterval(wait);{then}}}"
-    late = f"<script>const wait=setInterval(()=>{{{ready}}},20)</script>"
-    copy = page.with_name("tried.html")
-    text, end, tail = page.read_text(encoding="utf-8").rpartition("</body>")
-    copy.write_text(f"{text}{late}{end}{tail}", encoding="utf-8")
-    address = f"file://{copy}#{json.dumps(view)}".replace('"', "%22").replace(" ", "%20")
-    done = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
-            f"--user-data-dir={page.parent / 'profile'}", "--virtual-time-budget=15000", "--dump-dom", address,
-        ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return html.unescape(re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL))
+    first = f"if (!page.asked) {{ page.eval({json.dumps(then)}); page.asked = true; return; }}"
+    ready = f"if (!page.document.body?.dataset.marks) return; {first}"
+    fragment = "#" + json.dumps(view).replace('"', "%22").replace(" ", "%20")
+    whole = ask(page, f"{ready} return page.document.documentElement.outerHTML;", fragment=fragment)
+    return html.unescape(re.sub(r"<script.*?</script>", "", whole, flags=re.DOTALL))
 
 
 def body(text: str) -> dict[str, str]:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
-import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +10,7 @@ from typing import Any
 import pytest
 
 import report_tables as synthetic
+from browser import ask
 from haltere.report import build
 from haltere.report.page import ROWS_SHOWN
 from haltere.when.results import Found, Search, Tried
@@ -70,40 +67,22 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("layout")
     synthetic.write(synthetic.make(synthetic.plausible()), folder)
     one = Tried(["quic+as=google-quic-2017"], "confirmed", 1.0, outcome="confirmed", turned=True, evidence=["1.5"])
-    found = Found(1, "long_transfers", "One.", "contradicted", singles=1, tried=[one])
-    Search("quic-dumbbell", "key", {}, [found]).write(folder)
+    answer = Found(1, "long_transfers", "One.", "contradicted", singles=1, tried=[one])
+    Search("quic-dumbbell", "key", {}, [answer]).write(folder)
     return build(folder, STUDY)
 
 
 @cache
 def measured(report: Path, width: int, *, printed: bool = False, then: str = "") -> dict[str, Any]:
     """The layout of a report in a window of this width, or on a sheet of paper; `then` runs before it is measured."""
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("chromium is not there")
     page = report.read_text(encoding="utf-8")
     if printed:
         page = page.replace("@media print", "@media all").replace("@media screen", "@media not all")
-    inner, outer = report.with_name("inner.html"), report.with_name("outer.html")
+    inner = report.with_name("inner.html")
     inner.write_text(f"{page}<script>{then}{MEASURE}</script>", encoding="utf-8")
-    # A window of the browser itself is 500 pixels wide at least.
-    outer.write_text(
-        f'<!doctype html><body><iframe src="{inner.name}" width="{width}" height="900" style="border:0"></iframe>'
-        "<script>const wait=setInterval(()=>{const found=frames[0].measured;"
-        "if(found){clearInterval(wait);document.body.textContent=JSON.stringify(found)}},20)</script>",
-        encoding="utf-8",
+    return dict(
+        json.loads(ask(inner, "return page.measured && JSON.stringify(page.measured);", width=width, height=900))
     )
-    done = subprocess.run(
-        [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--allow-file-access-from-files", "--window-size=2000,1000", "--virtual-time-budget=15000",
-            f"--user-data-dir={report.parent / 'profile'}", "--dump-dom", f"file://{outer}",
-        ],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    found = re.search(r"<body>(\{.*\})</body>", done.stdout)
-    assert found, done.stdout[-500:]
-    return dict(json.loads(html.unescape(found[1])))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
