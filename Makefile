@@ -170,7 +170,8 @@ lint-python: $(VENV)/test.stamp build
 	@$(STEP) words $(BIN)/python tools/words.py
 
 test-python: $(VENV)/test.stamp build
-	@$(STEP) pytest $(BIN)/python -m pytest --durations=25
+	@$(STEP) pytest $(BIN)/python -m pytest --numprocesses auto --dist loadscope -m 'not alone' --durations=25
+	@$(STEP) 'pytest, one test at a time' $(BIN)/python -m pytest -m alone
 
 docs: $(VENV)/docs.stamp build
 	@$(STEP) 'build the site' env PYTHONPATH=tools $(BIN)/python -m pages.make target/site

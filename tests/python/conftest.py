@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -97,7 +98,12 @@ def haltere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Haltere:
 
     def _here(arguments: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
         output, errors = io.StringIO(), io.StringIO()
-        with monkeypatch.context() as patched, redirect_stdout(output), redirect_stderr(errors):
+        with (
+            mock.patch.dict(os.environ),  # options such as --allow-code set variables
+            monkeypatch.context() as patched,
+            redirect_stdout(output),
+            redirect_stderr(errors),
+        ):
             patched.chdir(tmp_path)
             patched.setenv("NO_COLOR", "1")
             patched.delenv("COLUMNS", raising=False)

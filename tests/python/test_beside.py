@@ -119,6 +119,7 @@ def test_loads_send_what_the_model_s_send() -> None:
     assert result["probes"][0]["sent"] == pytest.approx(expected["probes"][0]["sent"], abs=1)
 
 
+@pytest.mark.alone
 @needs_testbed
 def test_probes_and_loads_run_on_this_machine_too() -> None:
     made = scenario(links="haltere", loads=LOADS[:1], probes=[probe("icmp", count=4), probe("tcp", count=4)])

@@ -325,6 +325,7 @@ def check(asked: Asked, answer: list[Json], folder: Path) -> list[Json]:
 
 @needs_scamper
 @needs_root
+@pytest.mark.alone
 def test_real_scamper_finds_what_the_plan_says(tmp_path: Path) -> None:
     before = {path.name for path in Path("/sys/class/net").iterdir()}
     asked = Asked()

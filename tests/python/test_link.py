@@ -34,6 +34,7 @@ def _may_emulate() -> str:
 
 
 REASON = _may_emulate()
+pytestmark = pytest.mark.alone
 emulates = pytest.mark.skipif(bool(REASON), reason=REASON or "-")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,8 +29,9 @@ class Repository:
     """A repository of one suite with a package of a kernel's source, signed with a key of its own."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.keys = home, home / "keys"
-        self.keys.mkdir(parents=True, mode=0o700)
+        # The agent's socket lies beside its keys, and the name of a socket has at most 108 characters.
+        self.home, self.keys = home, Path(tempfile.mkdtemp())
+        home.mkdir(parents=True)
         run(*self._gpg(), "--passphrase", "", "--quick-gen-key", "test@example.org", "default", "default", "never")
         self.keyring = home / "keyring.gpg"
         run(*self._gpg(), "--output", self.keyring, "--export")
@@ -46,6 +48,11 @@ class Repository:
 
     def _gpg(self) -> list[str | Path]:
         return ["gpg", "--homedir", self.keys, "--batch", "--pinentry-mode", "loopback"]
+
+    def end(self) -> None:
+        """End the agent, and remove its keys."""
+        subprocess.run(["gpgconf", "--homedir", str(self.keys), "--kill", "all"], check=False, capture_output=True)
+        shutil.rmtree(self.keys)
 
     def publish(self, *, signed: bool = True) -> None:
         data = self.package.read_bytes()
@@ -75,7 +82,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repo
     monkeypatch.setattr(packages, "KEYRINGS", (made.keyring,))
     monkeypatch.setattr(packages, "_configured", lambda: iter([Suite(f"file:{made.home}/", "stable")]))
     yield made
-    subprocess.run(["gpgconf", "--homedir", str(made.keys), "--kill", "all"], check=False, capture_output=True)
+    made.end()
 
 
 @needs_apt
@@ -110,7 +117,7 @@ def test_only_what_debian_signed_is_accepted(
     monkeypatch.setattr(packages, "KEYRINGS", (stranger.keyring,))
     with pytest.raises(InputError, match="trixie-backports: it is not signed"):
         packages.fetch("9.9", tmp_path / "b", "trixie-backports")
-    subprocess.run(["gpgconf", "--homedir", str(stranger.keys), "--kill", "all"], check=False, capture_output=True)
+    stranger.end()
 
 
 @needs_apt

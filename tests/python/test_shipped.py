@@ -20,13 +20,16 @@ def test_every_study_of_the_repository_is_shipped() -> None:
 
 
 def test_every_file_of_a_study_is_package_data() -> None:
-    """`include` of pyproject.toml names it. The files in `kept` are for the pages of the repository."""
+    """`include` of pyproject.toml names it. The files in `kept` are for the pages of the repository.
+
+    A user copies the kernel's own files into `linux`.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     patterns = [one["path"] for one in project["tool"]["maturin"]["include"]]
     taken = {file.resolve() for pattern in patterns for file in ROOT.glob(pattern)}
     for study in shipped.studies():
         for file in study.folder.rglob("*"):
-            if file.is_file() and not {"__pycache__", "kept"} & set(file.relative_to(study.folder).parts):
+            if file.is_file() and not {"__pycache__", "kept", "linux"} & set(file.relative_to(study.folder).parts):
                 assert file.resolve() in taken, f"{file} would not be in the wheel"
 
 

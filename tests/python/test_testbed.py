@@ -16,7 +16,7 @@ import pytest
 from haltere import core
 from rigs import link, needs_testbed, run, scenario
 
-pytestmark = needs_testbed
+pytestmark = [needs_testbed, pytest.mark.alone]
 
 SHORT = scenario(loss="1%", links="haltere", flow={"size": "50kB"}, bottleneck={"down": {"delay": "5ms"}})
 
