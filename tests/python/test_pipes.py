@@ -129,10 +129,13 @@ def test_a_reader_that_ends_early_is_no_fault_of_ours(words: tuple[str, ...]) ->
     assert (done.returncode, done.stderr) == (exits.CLOSED_PIPE, "")
 
 
-def test_a_full_disk_behind_the_output_is_said() -> None:
+@pytest.mark.parametrize("locale", ["C.UTF-8", "POSIX"])
+def test_a_full_disk_behind_the_output_is_said(locale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a stream keeps what it could not write depends on its encoding."""
+    monkeypatch.setenv("LC_ALL", locale)
     with Path("/dev/full").open("wb") as full:
         done = haltere_into(full.fileno(), "presets")
-    assert done.returncode == exits.FAULTY_DISK
+    assert done.returncode == exits.FAULTY_DISK, done.stderr
     assert "cannot be written: No space left on device" in done.stderr
 
 

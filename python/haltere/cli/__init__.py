@@ -36,9 +36,15 @@ def main() -> None:
     except HaltereError as error:
         sys.exit(_say(f"error: {error}"))
     except BrokenPipeError:
-        sys.exit(_read_no_more())
+        _write_nowhere()
+        sys.exit(CLOSED_PIPE)
     except OSError as error:
-        sys.exit(_of_file(error))
+        code = _of_file(error)
+        try:
+            sys.stdout.flush()
+        except OSError:  # what could not be written is still there
+            _write_nowhere()
+        sys.exit(code)
     except Exception as error:
         if os.environ.get("HALTERE_TRACEBACK"):
             raise
@@ -66,12 +72,11 @@ def _run() -> None:
         raise
 
 
-def _read_no_more() -> int:
-    """Send what is still to be written nowhere, so that Python's end does not fail at it; return the exit code."""
+def _write_nowhere() -> None:
+    """Send what is still to be written nowhere, so that Python's end does not fail at it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
-    return CLOSED_PIPE
 
 
 def _of_file(error: OSError) -> int:
