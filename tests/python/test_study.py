@@ -97,6 +97,69 @@ def test_a_variant_is_laid_over_the_study(small_study: Path) -> None:
     assert len(same) == len(wider.treatments)
 
 
+def test_a_variant_extends_another() -> None:
+    text = SMALL_STUDY + '\n[variants.longer]\nextends = "wider"\nstudy.replications = 9\n'
+    study = Study.parse(text, variant="longer")
+    assert study.header.replications == 9
+    assert study.factors("base")["transport"] == ("quic",)
+    wrong = text.replace('["quic"]', '["quick"]')
+    with pytest.raises(InputError, match=r"variants\.wider\.experiments\.base\.factors\.transport\[0\]"):
+        Study.parse(wrong, variant="longer")
+
+
+@pytest.mark.parametrize(("extended", "said"), [("longest", "no such variant"), ("longer", "extends itself")])
+def test_a_variant_cannot_extend_itself_or_nothing(extended: str, said: str) -> None:
+    text = SMALL_STUDY + f'\n[variants.longer]\nextends = "{extended}"\n'
+    with pytest.raises(InputError, match=said) as caught:
+        Study.parse(text, variant="longer")
+    assert caught.value.field == "variants.longer.extends"
+
+
+PARAMETERS = """
+[parameters]
+senders = [{ label = "new", contender = "tcp/bbr" }, { label = "old", contender = "tcp/cubic" }]
+rates = { slow = "1Mbit/s" }
+"""
+
+
+def with_parameters(*changes: tuple[str, str]) -> str:
+    text = SMALL_STUDY.replace('transport = ["tcp", "quic"]', 'transport = "{senders}"')
+    text = text.replace('contender = "{transport}/cubic"', 'contender = "{transport.contender}"') + PARAMETERS
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_parameters_stand_in_all_experiments() -> None:
+    study = Study.parse(with_parameters(('["5Mbit/s", "20Mbit/s"]', '["{rates.slow}"]')))
+    assert study.factors("base")["transport"] == ("new", "old")
+    scenario = study.treatments[0].scenario
+    assert scenario["flows"][0]["contender"] == "tcp/bbr"
+    assert scenario["topology"]["bottleneck"]["rate"] == "1Mbit/s"
+
+
+def test_a_variant_brings_parameters_of_its_own() -> None:
+    text = with_parameters() + '\n[variants.other.parameters]\nsenders = [{ label = "x", contender = "tcp/vegas" }]\n'
+    text = text.replace("[variants.wider.experiments.base.factors]\ntransport", "[variants.wider.experiments.base]\nt")
+    assert Study.parse(text, variant="other").factors("base")["transport"] == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("rates = {", "Rates = {"), "a parameter cannot be called 'Rates'"),
+        (("rates = {", "rate = {"), "a parameter of the study has this name"),
+        (('"{senders}"', '"{sendrs}"'), "a factor is a list of levels"),
+        (('contender = "tcp/bbr"', 'contender = "tcp/bbbr"'), "used at"),
+    ],
+)
+def test_errors_of_parameters_name_the_place(change: tuple[str, str], said: str) -> None:
+    with pytest.raises(InputError, match=said) as caught:
+        Study.parse(with_parameters(change))
+    assert caught.value.place is not None and caught.value.place.line
+
+
 def test_a_table_of_another_kind_takes_the_place_of_the_study_s() -> None:
     text = SMALL_STUDY + (
         '[variants.cell.experiments.base.scenario.topology]\nkind = "cell"\n'

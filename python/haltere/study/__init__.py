@@ -17,8 +17,8 @@ from haltere.errors import ArgumentError, InputError, among, as_written
 from haltere.fidelity import Fidelity, identity, named
 from haltere.notebook import notebook
 from haltere.scenario import Scenario, merge
-from haltere.study import check, design
-from haltere.study.model import Experiment, Header, StudyFile, name_problem
+from haltere.study import check, design, parameters
+from haltere.study.model import EXTENDS, Experiment, Header, StudyFile, name_problem
 
 if TYPE_CHECKING:
     from haltere.paths.summary import MeasuredPath
@@ -102,9 +102,12 @@ class Study:
             variants = data.get("variants")
             if not isinstance(variants, dict) or not isinstance(variants.get(variant), dict):
                 raise check.unknown_variant(document, variant)
+            check.check_extended(document, variants, variant)
             data = with_variant(data, variant)
+        data = parameters.filled(data)
         origin = check.Origin(document, variant, data)
         self.file: StudyFile = check.parse(origin)
+        check.check_parameters(origin, self.file)
         own = self.file.study.fidelity
         self.fidelities: tuple[Fidelity, ...] = _fidelities(fidelity) if fidelity else own
         self._elsewhere = self.fidelities != own
@@ -239,13 +242,15 @@ def is_of_paths(path: Path) -> bool:
 
 
 def with_variant(data: dict[str, Any], variant: str | None) -> dict[str, Any]:
-    """Return the tables of a study with one of its variants laid over them.
+    """Return the tables of a study with one of its variants laid over them, after the variant that it extends.
 
     Tables `[[why]]` name levels of the study, which a variant need not have: a variant has those that it brings.
     """
     if variant is None:
         return data
-    return merge({name: part for name, part in data.items() if name != "why"}, data["variants"][variant])
+    own = dict(data["variants"][variant])
+    data = with_variant(data, own.pop(EXTENDS, None))
+    return merge({name: part for name, part in data.items() if name != "why"}, own)
 
 
 def _fidelities(given: Sequence[Fidelity]) -> tuple[Fidelity, ...]:

@@ -17,7 +17,18 @@ from haltere.fidelity import check as check_at
 from haltere.plugins import store
 from haltere.scenario import files, measured
 from haltere.study import design
-from haltere.study.model import Experiment, Header, Level, QueueLength, Range, StudyFile, When, Why, name_problem
+from haltere.study.model import (
+    EXTENDS,
+    Experiment,
+    Header,
+    Level,
+    QueueLength,
+    Range,
+    StudyFile,
+    When,
+    Why,
+    name_problem,
+)
 
 Path = list[str | int]
 
@@ -29,17 +40,14 @@ class Origin:
         self.document, self.variant, self.data = document, variant, data
 
     def written(self, path: Path) -> Path:
-        """Return the path at which the value stands in the file: below `variants.NAME` if the variant gave it."""
-        if self.variant is None:
-            return path
-        value: Any = self.document.data["variants"][self.variant]
-        for part in path:
-            if not isinstance(value, dict):  # a list or value of the variant, which replaced the one in the file
-                return ["variants", self.variant, *path]
-            if part not in value:
-                return path
-            value = value[part]
-        return path if isinstance(value, dict) else ["variants", self.variant, *path]
+        """Return the path at which the value stands in the file: below `variants.NAME` if a variant gave it."""
+        variant = self.variant
+        while variant is not None:
+            own: Any = self.document.data["variants"][variant]
+            if _gives(own, path):
+                return ["variants", variant, *path]
+            variant = own.get(EXTENDS)
+        return path
 
     def error(
         self, problem: str, path: Path, *, right: str | None = None, notes: tuple[str, ...] = (), given: Any = None
@@ -55,6 +63,36 @@ class Origin:
             right=right,
             notes=notes,
         )
+
+
+def _gives(own: Any, path: Path) -> bool:
+    """Whether a variant brings the value at a path, itself or as part of a list or value that replaces the study's."""
+    for part in path:
+        if not isinstance(own, dict):
+            return True
+        if part not in own:
+            return False
+        own = own[part]
+    return not isinstance(own, dict)
+
+
+def check_extended(document: Document, variants: Mapping[str, Any], variant: str) -> None:
+    """Check the variants that a variant extends, one after the other.
+
+    Raises:
+        InputError: if one of them is not there, or they extend each other.
+    """
+    seen = [variant]
+    while (given := variants[seen[-1]].get(EXTENDS)) is not None:
+        problem = "extends itself" if given in seen else ""
+        if not isinstance(given, str) or not isinstance(variants.get(given), dict):
+            problem = "the study has no such variant"
+        if problem:
+            field = join(["variants", seen[-1], EXTENDS])
+            others = [name for name in variants if name not in seen]
+            right = among(str(given), others) if others else f"no {EXTENDS}"
+            raise InputError(problem, place=document.place(field), field=field, given=as_written(given), right=right)
+        seen.append(given)
 
 
 def parse(origin: Origin) -> StudyFile:
@@ -159,6 +197,22 @@ def _help(path: Path) -> str | None:
     return helps.get(
         str(path[-1]), "a text in quotes" if path[-1] in ("title", "question", "source", "rules") else None
     )
+
+
+def check_parameters(origin: Origin, file: StudyFile) -> None:
+    """Check that the names of parameters can stand in braces, and that no factor has one of them.
+
+    Raises:
+        InputError: at the first that is wrong.
+    """
+    for name in file.parameters:
+        problem = name_problem("parameter", name)
+        if problem:
+            raise origin.error(problem[0], ["parameters", name], right=problem[1])
+        for experiment, described in file.experiments.items():
+            if name in described.factors:
+                path: Path = ["experiments", experiment, "factors", name]
+                raise origin.error("a parameter of the study has this name", path, right="another name for one of them")
 
 
 def check_experiment(origin: Origin, name: str, experiment: Experiment) -> set[str]:

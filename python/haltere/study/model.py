@@ -27,6 +27,8 @@ from haltere.study.sampling import MAX_BY_DISTANCE, Sampling
 
 Scalar = str | int | float | bool
 
+EXTENDS = "extends"
+"""The field of a variant that names another one, which is laid over the study first."""
 RESERVED = tables.COLUMNS
 """The columns of the result tables: a factor of one of these names would hide it."""
 _FACTOR = re.compile(r"[a-z][a-z0-9_]*")
@@ -330,6 +332,10 @@ class StudyFile(_Table):
     """A whole study file. `variants` holds tables that are laid over the rest on request."""
 
     study: Header
+    parameters: Annotated[
+        dict[str, JsonValue],
+        Field(description="Values by the names that stand for them in braces, in all experiments and variants."),
+    ] = Field(default_factory=dict)
     experiments: Annotated[
         dict[str, Experiment], Field(min_length=1, description="The experiments by their names, each with its design.")
     ]
@@ -339,20 +345,23 @@ class StudyFile(_Table):
     why: Annotated[tuple[Why, ...], Field(description="Differences that `haltere why` explains beside claims.")] = ()
     variants: Annotated[
         dict[str, dict[str, Any]],
-        Field(description="Tables that `--variant NAME` lays over the study; lists and values are replaced."),
+        Field(
+            description="Tables that `--variant NAME` lays over the study; lists and values are replaced. `extends` "
+            "names a variant that is laid over it before."
+        ),
     ] = Field(default_factory=dict)
 
 
 def name_problem(kind: str, name: str) -> tuple[str, str] | None:
-    """Return (problem, what would be right) if a factor or experiment cannot have this name."""
-    if kind == "factor" and not _FACTOR.fullmatch(name):
-        return f"a factor cannot be called {name!r}", "small letters, digits and _, a letter first"
+    """Return (problem, what would be right) if a factor, parameter, experiment or variant cannot have this name."""
+    if kind in ("factor", "parameter") and not _FACTOR.fullmatch(name):
+        return f"a {kind} cannot be called {name!r}", "small letters, digits and _, a letter first"
     if kind == "factor" and name in RESERVED:
         return (
             f"a factor cannot be called {name!r}: the result tables have a column of that name",
             "another name, such as " + f"{name}_factor",
         )
-    if kind != "factor" and not _EXPERIMENT.fullmatch(name):
+    if kind not in ("factor", "parameter") and not _EXPERIMENT.fullmatch(name):
         return (
             f"an {kind} cannot be called {name!r}" if kind == "experiment" else f"a {kind} cannot be called {name!r}",
             "letters, digits, - and _",
