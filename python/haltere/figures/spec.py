@@ -85,6 +85,7 @@ class Kind(Part):
     direction: Literal["down", "up"] | None = None
     title: str = ""
     source: str = ""
+    section: str = ""
 
     def whose(self, metric: Metric) -> Metric:
         """The metric of the figure's flows, in whose label they are named as in legends."""
@@ -134,6 +135,8 @@ class Column(Part):
     expression: Annotated[str, AfterValidator(_an_expression)]
     label: str = ""
     unit: str = ""
+    better: Literal["lower", "higher", "neither"] = "neither"
+    comparison: Literal["ratio", "difference"] = "ratio"
 
 
 class Chart(Kind):
@@ -214,7 +217,7 @@ class FigureList(Part):
         own = self.columns[name]
         label = own.label or name.replace("_", " ").capitalize()
         says = f"The study's own: {own.expression}."
-        return Metric(name, label, own.unit, "expression", own.expression, 1.0, "neither", says)
+        return Metric(name, label, own.unit, "expression", own.expression, 1.0, own.better, says, own.comparison)
 
     def level(self, factor: str, level: str) -> str:
         """A level where nothing else names its factor: `loss 0 %`. Names of contenders stand alone: `CUBIC`."""

@@ -31,6 +31,8 @@ Standing = Literal["of", "to", "alike", "unclear"]
 """Who is ahead in a comparison: level `of`, level `to`, neither in practice, or not decided by these runs."""
 
 Key = tuple[str, ...]
+_OTHER = "Other"
+"""The column of the level that is compared with: no factor can have this name."""
 
 
 class UnknownNameError(LookupError):
@@ -246,14 +248,14 @@ def paired(values: pl.DataFrame, factor: str, of: str, to: str, metric: Metric) 
     """
     keys = [column for column in values.columns if column not in (factor, "value")]
     first = _select(values, {factor: of}).drop(factor)
-    second = _select(values, {factor: to}).drop(factor).rename({"value": "other"})
+    second = _select(values, {factor: to}).drop(factor).rename({"value": _OTHER})
     joined = first.join(second, on=keys, how="inner", nulls_equal=True, maintain_order="left")
     if metric.comparison == "ratio":
-        joined = joined.filter((pl.col("value") > 0) & (pl.col("other") > 0))
-        number = (pl.col("value") / pl.col("other")).log()
+        joined = joined.filter((pl.col("value") > 0) & (pl.col(_OTHER) > 0))
+        number = (pl.col("value") / pl.col(_OTHER)).log()
     else:
-        number = pl.col("value") - pl.col("other")
-    return joined.with_columns(value=number).drop("other")
+        number = pl.col("value") - pl.col(_OTHER)
+    return joined.with_columns(value=number).drop(_OTHER)
 
 
 def from_scale(found: Interval, metric: Metric) -> Interval:
