@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from haltere.adhoc.conditions import Conditions, PathConditions
     from haltere.adhoc.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.errors import HaltereError, InputError
+    from haltere.evaluation import evaluate
     from haltere.explanation import explain
     from haltere.notebook import to_pandas
     from haltere.plugins import compiled, parameter
@@ -41,6 +42,7 @@ __all__ = [
     "Trace",
     "compare",
     "compiled",
+    "evaluate",
     "explain",
     "load",
     "parameter",
@@ -56,6 +58,7 @@ _get, _names = lazy.names_of(
         "adhoc.conditions": ["Conditions", "PathConditions"],
         "adhoc.single": ["RunFailedError", "RunResult", "Trace", "run", "trace"],
         "errors": ["HaltereError", "InputError"],
+        "evaluation": ["evaluate"],
         "explanation": ["explain"],
         "notebook": ["to_pandas"],
         "plugins": ["compiled", "parameter"],

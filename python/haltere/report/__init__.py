@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from haltere import explorer
 from haltere.claims.findings import Findings, find, markdown
 from haltere.errors import InputError
+from haltere.evaluation.evaluating import judged
+from haltere.evaluation.words import summary
 from haltere.evolution.results import KIND
 from haltere.files import write_whole
 from haltere.report import evolution
@@ -69,10 +72,12 @@ def _written(results: Results, study_dir: Path | None, folder: Path, *, alone: b
         return evolution.build(results.path, study_dir, folder, alone=alone)[:2]
     if study_dir is None:
         raise InputError("is needed", field="study", right="the folder of the study that these results came from")
-    findings = find(results, study_dir)
+    findings, sheet = find(results, study_dir), judged(results, study_dir)
+    if sheet is not None and not findings.answer:
+        findings = replace(findings, answer=summary(sheet))
     figures = folder / "figures"
     before = {path for kind in ("svg", "pdf") for path in figures.glob(f"*.{kind}")}
-    page, drawn = render(results, study_dir, figures, findings, alone=alone)
+    page, drawn = render(results, study_dir, figures, findings, sheet=sheet, alone=alone)
     for path in before - drawn:
         path.unlink()
     (folder / "verdicts.md").write_text(markdown(findings), encoding="utf-8")

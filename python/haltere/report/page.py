@@ -15,6 +15,8 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from haltere.claims.findings import Findings, tables_of
+from haltere.evaluation import words as words_of_sheets
+from haltere.evaluation.judging import Judgement
 from haltere.explanation import asked
 from haltere.explanation.page import waterfall
 from haltere.figures import kinds, on_paper, on_screen
@@ -25,8 +27,7 @@ from haltere.metrics import METRICS
 from haltere.metrics.tables import DifferentFlowsError
 from haltere.report import design, treatments
 from haltere.results import Results, made_elsewhere
-from haltere.scenario import merge
-from haltere.study import Study
+from haltere.study import Study, with_variant
 from haltere.when.results import Found
 from haltere.when.results import read as read_when
 
@@ -84,7 +85,13 @@ class Design:
 
 
 def render(
-    results: Results, study_dir: Path, figures_dir: Path, findings: Findings, *, alone: bool = False
+    results: Results,
+    study_dir: Path,
+    figures_dir: Path,
+    findings: Findings,
+    *,
+    sheet: Judgement | None = None,
+    alone: bool = False,
 ) -> tuple[str, set[Path]]:
     """The page as text, and the figures' files, which are written into `figures_dir`.
 
@@ -126,6 +133,8 @@ def render(
         kernels=manifest.get("kernels", {}),
         paths=manifest.get("paths", {}),
         answer=findings.answer,
+        sheet=sheet,
+        say=words_of_sheets,
         judged=findings.judged,
         when=_when(results),
         why=why,
@@ -181,6 +190,7 @@ def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]
         except (NotInResultsError, DifferentFlowsError) as error:
             missing.append((one.name, str(error)))
         else:
+            figure = replace(figure, section=one.section) if one.section else figure
             paths = on_paper.draw(data.words.style.lettered(figure), folder / one.name, data.words.style.font)
             shown.append(_shown(figure, on_screen.svgs(figure), paths, one.description))
     return shown, missing
@@ -211,10 +221,7 @@ def download(path: Path, *, embed: bool = True) -> Download:
 
 def _designs(results: Results, factors: Mapping[str, design.Factors], words: FigureList) -> list[Design]:
     text = str(results.manifest.get("study_text", ""))
-    study = tomllib.loads(text)
-    variant = results.manifest.get("variant")
-    if variant:
-        study = merge(study, study.get("variants", {}).get(variant, {}))
+    study = with_variant(tomllib.loads(text), results.manifest.get("variant"))
     scenarios = {name: one.get("scenario", {}) for name, one in study.get("experiments", {}).items()}
     designs = []
     for name, one in results.manifest["experiments"].items():

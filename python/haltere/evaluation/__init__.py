@@ -1,0 +1,8 @@
+"""`haltere evaluate`: a new congestion control in the places that RFC 9743 names, beside established ones."""
+
+from __future__ import annotations
+
+from haltere.evaluation.evaluating import Evaluation, evaluate
+from haltere.evaluation.judging import Effect, Judged, Judgement
+
+__all__ = ["Effect", "Evaluation", "Judged", "Judgement", "evaluate"]

@@ -1,0 +1,194 @@
+"""`haltere evaluate`: controls that are known to be bad, or good, are told as such, and chance is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, Haltere
+from haltere import core, report, shipped
+from haltere.errors import InputError
+from haltere.evaluation import Effect, Judged, evaluate
+from haltere.evaluation.evaluating import plan
+from haltere.evaluation.judging import word
+from haltere.evaluation.sheet import read
+from haltere.metrics import METRICS
+from haltere.metrics.tables import from_scale
+from haltere.stats import mean
+from haltere.study import Study
+
+CONTROLS = ROOT / "tests" / "data" / "plugins"
+CUBIC = "tcp/cubic"
+Rows = Callable[..., Sequence[Judged]]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
+    """Evaluate a contender beside CUBIC in some sections, and return the judged rows."""
+    monkeypatch.chdir(CONTROLS)
+
+    def judged(contender: str, *sections: str, quick: bool = False, replications: int = 4) -> Sequence[Judged]:
+        out = tmp_path / "results"
+        options = {"quick": quick, "replications": replications, "out": out}
+        return evaluate(contender, against=[CUBIC], sections=sections, **options).judgement.rows  # type: ignore[arg-type]
+
+    return judged
+
+
+def test_bbr_is_named_for_its_losses_in_buffers_below_one_and_a_half_bdp(rows: Rows) -> None:
+    """RFC 9743 section 5.1.3 names version 1, by Hock, Bless and Zitterbart, ICNP 2017."""
+    (row,) = rows("tcp/bbr", "5.1.3")
+    assert row.standing == "worse"
+    short = [one for one in row.effects if one.place["queue"] in ("0.25bdp", "0.5bdp", "1bdp")]
+    assert len(short) == 3
+    assert all(one.beyond(good=False, effects=len(row.effects)) for one in short)
+
+
+def test_a_window_that_nothing_changes_is_named_for_congestion_collapse(rows: Rows) -> None:
+    (row,) = rows("tcp/./fixed.py", "5.1.1")
+    assert row.standing == "worse"
+
+
+def test_who_hides_marks_is_named_for_it(rows: Rows) -> None:
+    _, row = rows("tcp/./deaf.py", "7.1", quick=True)
+    assert row.row.title == "Reaction to ECN" and row.standing == "worse"
+
+
+def test_scalable_tcp_is_named_for_what_it_does_to_others(rows: Rows) -> None:
+    standing = {one.row.section: one.standing for one in rows("tcp/scalable", "5.2", quick=True)}
+    assert standing["5.2.1"] == "worse"
+
+
+def test_ledbat_is_named_for_nothing_that_it_does_to_others(rows: Rows) -> None:
+    assert "worse" not in {one.standing for one in rows("tcp/ledbat", "5.2", quick=True)}
+
+
+def test_who_is_held_against_itself_is_no_worse_anywhere(rows: Rows) -> None:
+    """The dice are the same, so that the runs are: no effect, in no row."""
+    found = rows(CUBIC, "5.1", "7.1", quick=True)
+    assert {one.standing for one in found} == {"no worse"}
+    assert all(one.found.exact for row in found for one in row.effects)
+
+
+def effect(values: Sequence[float], metric: str, margin: float) -> Effect:
+    measure = METRICS[metric]
+    return Effect(CUBIC, {}, measure, margin, 1.0, 1.0, from_scale(mean(values), measure))
+
+
+@pytest.mark.parametrize(
+    ("logarithms", "said"),
+    [
+        ([[0.3, 0.31, 0.29, 0.3]], "worse"),
+        ([[0.02, 0.03, 0.02, 0.03]], "no worse"),
+        ([[-0.3, -0.31, -0.29, -0.3]], "better"),
+        ([[-0.3, 0.31, -0.2, 0.3]], "undecided"),
+        # Better in one place does not outweigh worse in another, nor what is not known there.
+        ([[-0.3, -0.31, -0.29, -0.3], [0.3, 0.31, 0.29, 0.3]], "worse"),
+        ([[-0.3, -0.31, -0.29, -0.3], [-0.3, 0.31, -0.2, 0.3]], "undecided"),
+        # Two replications have no interval.
+        ([[0.3, 0.31]], "undecided"),
+        ([], "undecided"),
+    ],
+)
+def test_a_row_stands_as_its_intervals_do(logarithms: list[list[float]], said: str) -> None:
+    assert word([effect(values, "completion_time", 0.1) for values in logarithms]) == said
+    # Of goodput more is better.
+    turned = [[-value for value in values] for values in logarithms]
+    assert word([effect(values, "goodput", 0.1) for values in turned]) == said
+
+
+@pytest.mark.parametrize(("places", "replications"), [(1, 10), (1, 4), (6, 10), (15, 10)])
+def test_chance_seldom_calls_a_newcomer_worse(places: int, replications: int) -> None:
+    """The newcomer stands exactly at the margin everywhere, where a false alarm is likeliest."""
+    stream = np.random.default_rng(9743)
+    cases = 3000
+    alarms = 0
+    for _ in range(cases):
+        values = np.log(1.1) + stream.normal(0, 0.1, (places, replications))
+        alarms += word([effect(list(one), "completion_time", 0.1) for one in values]) == "worse"
+    assert alarms / cases <= 0.06
+
+
+def test_a_row_that_is_better_everywhere_is_seldom_missed() -> None:
+    stream = np.random.default_rng(9743)
+    cases = 500
+    found = sum(
+        word([effect(list(one), "completion_time", 0.1) for one in stream.normal(-0.4, 0.1, (3, 10))]) == "better"
+        for _ in range(cases)
+    )
+    assert found / cases > 0.95
+
+
+def test_experiments_that_a_newcomer_cannot_take_part_in_are_left_out_and_said(rows: Rows) -> None:
+    (row,) = rows("quic@quinn/cubic", "7.5", quick=True, replications=3)
+    assert row.standing in ("worse", "no worse", "better", "undecided")
+    campaign = plan("quic@quinn/cubic", against=[CUBIC])
+    assert "paths" not in campaign.experiments and "loss" in campaign.experiments
+    assert "quinn has one path" in campaign.study.file.parameters["left_out"]["paths"]  # type: ignore[index, call-overload]
+
+
+@pytest.mark.parametrize(
+    ("contender", "options", "said"),
+    [
+        ("tcp/cubik", {}, "did you mean"),
+        ("tcp/cubic", {"against": []}, "is needed"),
+        ("tcp/bbr", {"against": [CUBIC, CUBIC]}, "is named twice"),
+        ("tcp/bbr", {"sections": ["9.9"]}, "the sheet has no such section"),
+    ],
+)
+def test_errors_say_what_would_be_right(contender: str, options: dict[str, list[str]], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan(contender, **options)  # type: ignore[arg-type]
+    assert said in str(caught.value)
+
+
+def test_the_results_are_a_study_of_their_own_and_have_a_report(haltere: Haltere, tmp_path: Path) -> None:
+    arguments = ("tcp/vegas", "--against", CUBIC, "--quick", "--replications", "3", "--section", "7.5")
+    done = haltere("evaluate", *arguments, "--out", "far")
+    assert done.returncode == 0, done.stderr
+    assert "7.5" in done.stdout and "5.1.1" not in done.stdout
+    page = (tmp_path / "far" / "report.html").read_text()
+    assert "tcp/vegas by the sections of RFC 9743" in page and 'id="sheet"' in page and "compliant" not in page
+    data = json.loads(haltere("evaluate", *arguments, "--out", "far", "--json").stdout)
+    (row,) = data["rows"]
+    assert row["section"] == "7.5" and row["effects"][0]["metric"] == "completion_time"
+    again = report.build(tmp_path / "far", shipped.locate("evaluate"), tmp_path / "again")
+    assert (tmp_path / "far" / "report.html").read_text() == again.read_text()
+
+
+def test_each_experiment_is_judged_and_drawn() -> None:
+    folder = shipped.locate("evaluate")
+    sheet = read(folder)
+    assert sheet is not None
+    study = Study.load(folder)
+    assert sorted(sheet.experiments) == sorted(study.file.experiments)
+    drawn = (folder / "figures.toml").read_text()
+    assert all(f'experiment = "{name}"' in drawn for name in sheet.experiments)
+    for row in sheet.rows:
+        assert bool(row.parts) + bool(row.missing) + bool(row.judgement) == 1, row.section
+        for part in row.parts:
+            assert set(part.by) <= set(study.factors(part.experiment)), row.section
+
+
+def test_all_controls_of_the_model_are_newcomers_of_a_variant() -> None:
+    """A control that is added to the model is to be added here."""
+    study = Study.load(shipped.locate("evaluate"), variant="controls")
+    assert set(study.factors("loss")["sender"]) == {f"tcp/{one['name']}" for one in core.algorithms()["congestion"]}
+
+
+def test_a_faulty_sheet_names_the_place(tmp_path: Path) -> None:
+    (tmp_path / "sheet.toml").write_text(
+        'factor = "sender"\n[[rows]]\nsection = "1"\ntitle = "t"\nstrength = "MUST"\ndemand = "d"\n'
+        'parts = [{ experiment = "a", metric = "goodputt", margin = 0.1 }]\n'
+    )
+    with pytest.raises(InputError, match="there is no such metric") as caught:
+        read(tmp_path)
+    assert caught.value.place is not None and caught.value.place.line == 7
+    assert "goodput" in str(caught.value)
+    (tmp_path / "sheet.toml").write_text('factor = "sender"\n[[rows]]\nsection = "1"\n')
+    with pytest.raises(InputError, match=r"rows\[0\]"):
+        read(tmp_path)
