@@ -179,6 +179,13 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::from(c.l4s), |c, v| c.l4s = v.is_on()),
     ),
     Quic::new(
+        "hides-marks",
+        Kind::OnOff,
+        "the receiver reports no ECN marks: it misbehaves, to be sent more",
+        "RFC 3168 section 18.2, RFC 9743 section 7.6",
+        (|c| Value::from(c.hides_marks), |c, v| c.hides_marks = v.is_on()),
+    ),
+    Quic::new(
         "delack",
         Kind::OnOff,
         "acknowledgements are delayed; off: every packet is acknowledged at once",

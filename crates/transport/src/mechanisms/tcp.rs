@@ -297,6 +297,13 @@ pub const TCP: &[Tcp] = &[
         (|c| Value::from(c.l4s), |c, v| c.l4s = v.is_on()),
     ),
     Tcp::new(
+        "hides-marks",
+        Kind::OnOff,
+        "the receiver reports no ECN marks: it misbehaves, to be sent more",
+        "RFC 3168 section 18.2, RFC 9743 section 7.6",
+        (|c| Value::from(c.hides_marks), |c, v| c.hides_marks = v.is_on()),
+    ),
+    Tcp::new(
         "nagle",
         Kind::OnOff,
         "what does not fill a segment waits while an earlier such segment is not acknowledged (no TCP_NODELAY)",

@@ -10,7 +10,7 @@ use super::sizes::{
 use crate::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::{self, Scheduler};
-use haltere_net::Span;
+use haltere_net::{Ecn, Span};
 use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
 
@@ -79,6 +79,9 @@ pub struct Config {
     pub ecn: bool,
     /// Packets are sent as ECT(1), which asks the network for L4S treatment (RFC 9331). Default: the algorithm's.
     pub l4s: bool,
+    /// As a receiver, it takes marked packets for unmarked ones, as one that hides congestion from its sender does
+    /// (RFC 3168 section 18.2, RFC 9743 section 7.6). Default false.
+    pub hides_marks: bool,
     /// Dice for congestion control: path 0 has them, each other path a part of its own, `path 1` and so on.
     pub stream: Stream,
     /// The initial window in datagrams; in bytes it is bounded as RFC 9002 section 7.2 says. Default 10.
@@ -169,6 +172,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// The ECN field of a packet that arrived, as this end takes it.
+    #[inline]
+    pub(super) fn taken(&self, ecn: Ecn) -> Ecn {
+        match ecn {
+            Ecn::Ce if self.hides_marks => if self.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
+            other => other,
+        }
+    }
+
     /// The defaults for this end and this algorithm; `stream` is congestion control's dice.
     pub fn new(role: Role, algorithm: Algorithm, stream: Stream) -> Config {
         const MIB: u64 = 1 << 20;
@@ -182,6 +194,7 @@ impl Config {
             reno_friendly: RenoFriendly::default(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
+            hides_marks: false,
             stream,
             initial_window: 10,
             max_udp_payload: 1472,

@@ -44,6 +44,7 @@ impl Connection {
             self.stats.invalid_packets += 1;
             return;
         };
+        let arrival = (packet.len, self.config.taken(packet.ecn));
         let way = Way(packet.path);
         let place = if way == self.paths[0].way && self.paths.len() == 1 {
             Some(0)
@@ -52,10 +53,10 @@ impl Connection {
             self.place_of_arrival(way, datagram)
         };
         match place {
-            Some(0) => self.receive_on(0, (packet.len, packet.ecn), datagram, cx),
-            Some(i) => self.receive_on_other(i, (packet.len, packet.ecn), datagram, cx),
+            Some(0) => self.receive_on(0, arrival, datagram, cx),
+            Some(i) => self.receive_on_other(i, arrival, datagram, cx),
             None => match self.place_of_stray(way, datagram) {
-                Some(i) => self.receive_aside((i, way), (packet.len, packet.ecn), datagram, cx),
+                Some(i) => self.receive_aside((i, way), arrival, datagram, cx),
                 None => self.stats.invalid_packets += 1,
             },
         }

@@ -5,7 +5,7 @@ use crate::cc::{self, Algorithm, CongestionController, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
-use haltere_net::{PathId, Span};
+use haltere_net::{Ecn, PathId, Span};
 
 /// How the retransmission timeout is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,6 +137,9 @@ pub struct Config {
     pub ecn: Option<EchoRule>,
     /// Packets are sent as ECT(1), which asks the network for L4S treatment (RFC 9331). Default: the algorithm's.
     pub l4s: bool,
+    /// As a receiver, it takes marked packets for unmarked ones, as one that hides congestion from its sender does
+    /// (RFC 3168 section 18.2, RFC 9743 section 7.6). Default false.
+    pub hides_marks: bool,
     /// The retransmission timeout.
     pub rto: RtoRule,
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
@@ -184,6 +187,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// The ECN field of a packet that arrived, as this end takes it.
+    #[inline]
+    pub(super) fn taken(&self, ecn: Ecn) -> Ecn {
+        match ecn {
+            Ecn::Ce if self.hides_marks => if self.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
+            other => other,
+        }
+    }
+
     /// Linux's defaults for one end of a connection with `algorithm`.
     pub fn new(role: Role, algorithm: Algorithm, stream: Stream) -> Config {
         Config {
@@ -221,6 +233,7 @@ impl Config {
             timestamps: true,
             ecn: algorithm.needs_ecn().then(|| if algorithm.is_l4s() { EchoRule::Accurate } else { EchoRule::Dctcp }),
             l4s: algorithm.is_l4s(),
+            hides_marks: false,
             rto: RtoRule::LINUX,
             rtts: false,
             tick: Span::from_millis(4),

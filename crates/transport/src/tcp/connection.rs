@@ -238,6 +238,7 @@ impl Connection {
     /// Takes a segment that arrived in a packet of `len` bytes. Returns whether it was acceptable.
     #[inline(always)]
     pub(crate) fn take_segment(&mut self, s: &Segment, len: u32, ecn: Ecn, cx: &mut Cx<'_>) -> bool {
+        let ecn = self.config.taken(ecn);
         self.tx.stats.received_packets += 1;
         self.tx.stats.received_wire_bytes += u64::from(len);
         if !self.accepts(s, len) {
