@@ -1,4 +1,4 @@
-"""What the pages of this study show: every sender of the results as a newcomer beside CUBIC."""
+"""The values that the page of this study shows: every sender of the results as a newcomer beside CUBIC."""
 
 from __future__ import annotations
 

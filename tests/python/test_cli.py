@@ -141,7 +141,7 @@ def test_schemas_are_json_schemas(haltere: Haltere) -> None:
     scenario = json.loads(haltere("schema").stdout)
     assert {"topology", "flows"} <= set(scenario["properties"])
     study = json.loads(haltere("schema", "study").stdout)
-    assert {"study", "experiments", "variants", "when", "why"} == set(study["properties"])
+    assert {"study", "parameters", "experiments", "variants", "when", "why"} == set(study["properties"])
     assert set(study["$defs"]["Header"]["required"]) == {"name", "seed", "replications"}
     figures = json.loads(haltere("schema", "figures").stdout)
     assert {"style", "factors", "columns", "lines", "overviews", "timelines"} <= set(figures["properties"])
