@@ -66,7 +66,9 @@ def summary(found: Judgement) -> list[str]:
         if rows:
             named = ", ".join(f"{one.row.section} ({one.row.title})" for one in rows)
             sentences.append(f"{found.newcomer} is {words} in {counted(len(rows), 'row')}: {named}.")
-    sentences.append(f"It is no worse than {first} in {counted(len(found.of('no worse')), 'other row')}.")
+    if no_worse := len(found.of("no worse")):
+        thing = "other row" if sentences else "row"
+        sentences.append(f"{found.newcomer} is no worse than {first} in {counted(no_worse, thing)}.")
     if left := len(found.of("not run")):
         sentences.append(f"{counted(left, 'row')} could not be run.")
     return sentences
