@@ -11,6 +11,7 @@ import pytest
 
 from conftest import ROOT, Haltere
 from haltere import core, report, shipped
+from haltere.cli import exits
 from haltere.errors import InputError
 from haltere.evaluation import Effect, Judged, evaluate
 from haltere.evaluation.evaluating import plan
@@ -135,6 +136,8 @@ def test_experiments_that_a_newcomer_cannot_take_part_in_are_left_out_and_said(r
     ("contender", "options", "said"),
     [
         ("tcp/cubik", {}, "did you mean"),
+        ("bbr", {}, "contender: "),
+        ("tcp/bbr", {"against": ["sctp/cubic"]}, "against: "),
         ("tcp/cubic", {"against": []}, "is needed"),
         ("tcp/bbr", {"against": [CUBIC, CUBIC]}, "is named twice"),
         ("tcp/bbr", {"sections": ["9.9"]}, "the sheet has no such section"),
@@ -158,6 +161,15 @@ def test_the_results_are_a_study_of_their_own_and_have_a_report(haltere: Haltere
     assert row["section"] == "7.5" and row["effects"][0]["metric"] == "completion_time"
     again = report.build(tmp_path / "far", shipped.locate("evaluate"), tmp_path / "again")
     assert (tmp_path / "far" / "report.html").read_text() == again.read_text()
+
+
+def test_what_fails_in_a_users_code_is_said(haltere: Haltere, tmp_path: Path) -> None:
+    faulty = (CONTROLS / "fixed.py").read_text().replace("        pass\n", "        raise ValueError(17)\n")
+    (tmp_path / "faulty.py").write_text(faulty)
+    done = haltere("evaluate", "tcp/./faulty.py", "--quick", "--section", "7.5", "--against", CUBIC, "--out", "here")
+    assert done.returncode == exits.SOME_FAILED
+    assert "faulty.py" in done.stdout and "17" in done.stdout
+    assert "undecided" in done.stdout
 
 
 def test_each_experiment_is_judged_and_drawn() -> None:

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from haltere import shipped
 from haltere.cli import exits, show
+from haltere.cli.run import tell_failed
 from haltere.documents import shown
 from haltere.errors import Interrupted
 from haltere.evaluation.evaluating import AGAINST, STUDY, judged, plan
@@ -54,6 +55,7 @@ def command(
         show.data(_data(found))
     else:
         _print(found)
+        tell_failed(results)
         show.say(f"report: {shown(page)}")
     counts = results.manifest["counts"]
     exits.end(counts["failed"], counts["runs"])

@@ -13,6 +13,7 @@ from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import InputError, Interrupted, Place, counted
 from haltere.executor import ThreadExecutor
+from haltere.results import Results
 from haltere.runner.campaign import Campaign
 from haltere.runner.dask import engine
 from haltere.runner.estimate import estimate
@@ -69,11 +70,16 @@ def run(
     session = results.manifest["sessions"][-1]
     took = f"({ran} of them now, in {show.duration(session['wall_s'])})" if ran else "(all of them were there already)"
     show.say(f"{counted(counts['runs'], 'run')} of {study.name} in {shown(campaign.out)} {took}")
-    if counts["failed"]:
-        failed = results.runs.filter(results.runs["status"] != "ok")
-        show.say(f"{counts['failed']} failed, such as {failed['run_id'][0]}: {failed['error'][0]}", style="yellow")
+    tell_failed(results)
     show.say(f"next: haltere report {shown(campaign.out)}")
     exits.end(counts["failed"], counts["runs"])
+
+
+def tell_failed(results: Results) -> None:
+    """Say how many runs failed, if any did, and why the first of them."""
+    failed = results.runs.filter(results.runs["status"] != "ok")
+    if not failed.is_empty():
+        show.say(f"{failed.height} failed, such as {failed['run_id'][0]}: {failed['error'][0]}", style="yellow")
 
 
 def _tell_unlimited(campaign: Campaign) -> None:

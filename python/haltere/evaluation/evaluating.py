@@ -86,7 +86,7 @@ def plan(
     if not against:
         raise ArgumentError("is needed", field="against", right=" ".join(AGAINST))
     store.ask(contender, *against)
-    senders = [_sender(one) for one in (contender, *against)]
+    senders = [_sender(contender, "contender"), *(_sender(one, "against") for one in against)]
     taken = {one["label"] for one in senders[1:]}
     if len(taken) < len(against):
         raise ArgumentError("is named twice", field="against", given=as_written(list(against)), right="each once")
@@ -163,8 +163,11 @@ def _study(document: Document, *, variant: str | None, fidelity: Fidelity) -> St
     return Study.of_document(document, Path(), variant=variant, fidelity=None if fidelity == "model" else [fidelity])
 
 
-def _sender(contender: str) -> dict[str, str]:
-    parts = core.contender(contender)
+def _sender(contender: str, field: str) -> dict[str, str]:
+    try:
+        parts = core.contender(contender)
+    except core.ScenarioProblem as problem:
+        raise ArgumentError(problem.message, field=field, given=as_written(contender)) from None
     transport, _, rest = contender.partition("/")
     kind, _, implementation = transport.partition("@")
     several = _SEVERAL.get(kind, kind) + (f"@{implementation}" if implementation else "")
