@@ -37,7 +37,9 @@ fn the_switch_spares_losses_over_both_transports() {
 /// Its sender goes on until packets are lost, whatever the transport, the rule of the echo and the codepoint are.
 #[test]
 fn a_receiver_that_hides_marks_is_sent_more() {
-    for contender in ["tcp/cubic+ecn", "tcp/cubic+ecn=accurate", "tcp/dctcp", "tcp/prague", "quic/newreno+ecn", "quic/prague"] {
+    for contender in
+        ["tcp/cubic+ecn", "tcp/cubic+ecn=accurate", "tcp/dctcp", "tcp/prague", "quic/newreno+ecn", "quic/prague"]
+    {
         let [honest, hiding] = ["", "+hides-marks"].map(|switch| run(json!("20p"), &[&format!("{contender}{switch}")]));
         assert!(hiding.links[0].marked_packets > honest.links[0].marked_packets, "{contender}");
         assert!(hiding.links[0].max_queue_packets >= 150, "{contender}");

@@ -10,9 +10,9 @@ use super::sizes::{
 use crate::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::{self, Scheduler};
-use haltere_net::{Ecn, Span};
 use haltere_net::fault::Faults;
 use haltere_net::rng::Stream;
+use haltere_net::{Ecn, Span};
 
 /// On which path of several the acknowledgements of a path go (draft-ietf-quic-multipath section 4.1 allows any).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -176,7 +176,13 @@ impl Config {
     #[inline]
     pub(super) fn taken(&self, ecn: Ecn) -> Ecn {
         match ecn {
-            Ecn::Ce if self.hides_marks => if self.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
+            Ecn::Ce if self.hides_marks => {
+                if self.l4s {
+                    Ecn::Ect1
+                } else {
+                    Ecn::Ect0
+                }
+            }
             other => other,
         }
     }

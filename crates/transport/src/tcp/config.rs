@@ -191,7 +191,13 @@ impl Config {
     #[inline]
     pub(super) fn taken(&self, ecn: Ecn) -> Ecn {
         match ecn {
-            Ecn::Ce if self.hides_marks => if self.l4s { Ecn::Ect1 } else { Ecn::Ect0 },
+            Ecn::Ce if self.hides_marks => {
+                if self.l4s {
+                    Ecn::Ect1
+                } else {
+                    Ecn::Ect0
+                }
+            }
             other => other,
         }
     }
