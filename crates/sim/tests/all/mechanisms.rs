@@ -35,6 +35,8 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "max-receive-window", "+receive-window=16KiB", "+max-receive-window=20KiB"),
         ("tcp", "send-buffer", "", "+send-buffer=32KiB"),
         ("tcp", "l4s", "+ecn=accurate", "+l4s"),
+        ("tcp", "hides-marks", "+ecn", "+hides-marks"),
+        ("quic", "hides-marks", "+ecn", "+hides-marks"),
         ("quic", "l4s", "+ecn", "+l4s"),
         ("quic", "initial-window", "", "+initial-window=30"),
         ("quic", "datagram", "", "+datagram=1200B"),

@@ -204,8 +204,12 @@ impl Connection {
             let main = self.main_path();
             let space = &mut self.spaces.data[main];
             space.probes = space.probes.max(1);
+            self.put_ping_first();
+        } else {
+            // Nothing may be sent yet; the probes of the handshake go out meanwhile.
+            let period = self.config.keep_alive.unwrap_or(Span::ZERO).max(self.paths[0].rtt.pto());
+            self.idle_deadline = self.idle_end.min(self.now + period);
         }
-        self.put_ping_first();
     }
 
     /// Ends the connection because of what the peer did (or did not do).
