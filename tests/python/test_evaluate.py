@@ -8,17 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tomli_w
 
 from conftest import ROOT, Haltere
 from haltere import core, report, shipped
 from haltere.cli import exits
+from haltere.documents import Document
 from haltere.errors import InputError
 from haltere.evaluation import Effect, Judged, evaluate
-from haltere.evaluation.evaluating import plan
+from haltere.evaluation.evaluating import judged, plan
 from haltere.evaluation.judging import word
 from haltere.evaluation.sheet import read
 from haltere.metrics import METRICS
 from haltere.metrics.tables import from_scale
+from haltere.runner.campaign import Campaign
 from haltere.stats import mean
 from haltere.study import Study
 
@@ -32,12 +35,12 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
     """Evaluate a contender beside CUBIC in some sections, and return the judged rows."""
     monkeypatch.chdir(CONTROLS)
 
-    def judged(contender: str, *sections: str, quick: bool = False, replications: int = 4) -> Sequence[Judged]:
+    def of(contender: str, *sections: str, quick: bool = False, replications: int = 4) -> Sequence[Judged]:
         out = tmp_path / "results"
         options = {"quick": quick, "replications": replications, "out": out}
         return evaluate(contender, against=[CUBIC], sections=sections, **options).judgement.rows  # type: ignore[arg-type]
 
-    return judged
+    return of
 
 
 def test_bbr_is_named_for_its_losses_in_buffers_below_one_and_a_half_bdp(rows: Rows) -> None:
@@ -170,6 +173,16 @@ def test_what_fails_in_a_users_code_is_said(haltere: Haltere, tmp_path: Path) ->
     assert done.returncode == exits.SOME_FAILED
     assert "faulty.py" in done.stdout and "17" in done.stdout
     assert "undecided" in done.stdout
+
+
+def test_a_sheet_needs_somebody_beside_the_newcomer(tmp_path: Path) -> None:
+    planned = plan("tcp/bbr", against=[CUBIC], sections=["7.5"], quick=True, out=tmp_path / "there", replications=1)
+    data = planned.study.document.data
+    data["parameters"]["senders"] = data["parameters"]["senders"][:1]
+    study = Study.of_document(Document("study.toml", tomli_w.dumps(data), data), tmp_path, variant="quick")
+    results = Campaign(study, out=tmp_path / "alone", replications=1, experiments=["far"]).run()
+    with pytest.raises(InputError, match="needs two levels for a sheet"):
+        judged(results, shipped.locate("evaluate"))
 
 
 def test_each_experiment_is_judged_and_drawn() -> None:

@@ -154,7 +154,10 @@ def _judged(results: Results, folder: Path, sheet: sheets.Sheet) -> Judgement:
     if not there.issuperset(sheet.experiments):  # sections were chosen
         rows = tuple(row for row in sheet.rows if row.parts and all(part.experiment in there for part in row.parts))
         sheet = sheet.model_copy(update={"rows": rows})
-    newcomer, *against = senders(sheet, tables)
+    newcomer, *against = senders(sheet, tables) or [""]
+    if not against:
+        right = "the newcomer first, then what it is held against"
+        raise InputError("needs two levels for a sheet", field=sheet.factor, given=as_written(newcomer), right=right)
     words = kinds.read(folder / "figures.toml")
     return judge(sheet, words, tables, newcomer=newcomer, against=against, left_out=left)
 
