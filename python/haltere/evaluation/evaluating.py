@@ -99,7 +99,8 @@ def plan(
     data = Document.read(file).data
     data["study"]["title"] = f"{contender} by the sections of RFC 9743"
     data["parameters"] = {PARAMETER: senders}
-    at: Fidelity = "stack" if any(core.contender(one)["implementation"] for one in (contender, *against)) else "model"
+    stacks = any(core.contender(one)["implementation"] for one in (contender, *against))
+    at: list[Fidelity] | None = ["stack"] if stacks else None
     left = _left_out(Document(str(file), "", data), wanted, at)
     for name in left:
         del data["experiments"][name]
@@ -117,7 +118,7 @@ def plan(
     )
 
 
-def _left_out(whole: Document, wanted: Collection[str], fidelity: Fidelity) -> dict[str, str]:
+def _left_out(whole: Document, wanted: Collection[str], fidelity: list[Fidelity] | None) -> dict[str, str]:
     """Return the experiments that cannot be run for this newcomer, each with the reason.
 
     Raises:
@@ -162,8 +163,8 @@ def _judged(results: Results, folder: Path, sheet: sheets.Sheet) -> Judgement:
     return judge(sheet, words, tables, newcomer=newcomer, against=against, left_out=left)
 
 
-def _study(document: Document, *, variant: str | None, fidelity: Fidelity) -> Study:
-    return Study.of_document(document, Path(), variant=variant, fidelity=None if fidelity == "model" else [fidelity])
+def _study(document: Document, *, variant: str | None, fidelity: list[Fidelity] | None) -> Study:
+    return Study.of_document(document, Path(), variant=variant, fidelity=fidelity)
 
 
 def _sender(contender: str, field: str) -> dict[str, str]:
