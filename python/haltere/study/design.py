@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,25 +117,28 @@ def _link(place: str, **fields: Any) -> dict[str, Any]:
 
 
 def fill(template: Any, levels: Mapping[str, Level]) -> Any:
-    """Return the template with `{factor}` and `{factor.key}` replaced in every string.
+    """Return the template with `{factor}` and `{factor.key}` replaced in every string by `replaced`."""
 
-    A string that is nothing but one placeholder becomes the level itself, so that a level may be a number or a table.
+    def value(found: re.Match[str]) -> Any:
+        level = levels[found[1]]
+        return level.keys[found[2]] if found[2] else level.value
+
+    return replaced(template, value)
+
+
+def replaced(template: Any, value: Callable[[re.Match[str]], Any]) -> Any:
+    """Return the template with every placeholder in its strings replaced by the value for it.
+
+    A string that is nothing but one placeholder becomes the value itself, so that it may be a number or a table.
     """
     if isinstance(template, dict):
-        return {key: fill(value, levels) for key, value in template.items()}
+        return {key: replaced(part, value) for key, part in template.items()}
     if isinstance(template, list):
-        return [fill(value, levels) for value in template]
+        return [replaced(part, value) for part in template]
     if not isinstance(template, str):
         return template
     whole = PLACEHOLDER.fullmatch(template)
-    if whole:
-        return _value(levels, whole)
-    return PLACEHOLDER.sub(lambda found: str(_value(levels, found)), template)
-
-
-def _value(levels: Mapping[str, Level], found: re.Match[str]) -> Any:
-    level = levels[found[1]]
-    return level.keys[found[2]] if found[2] else level.value
+    return value(whole) if whole else PLACEHOLDER.sub(lambda found: str(value(found)), template)
 
 
 def placeholders(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from haltere.study.design import PLACEHOLDER
+from haltere.study.design import replaced
 
 
 def filled(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,27 +18,11 @@ def filled(data: Mapping[str, Any]) -> dict[str, Any]:
     parameters = data.get("parameters")
     if not isinstance(parameters, dict):
         return dict(data)
-    return {name: _fill(part, parameters) if name == "experiments" else part for name, part in data.items()}
 
+    def value(found: re.Match[str]) -> Any:
+        given = parameters.get(found[1])
+        if found[2]:
+            given = given.get(found[2]) if isinstance(given, dict) else None
+        return found[0] if given is None else given  # the placeholder of a factor stays
 
-def _fill(part: Any, parameters: Mapping[str, Any]) -> Any:
-    if isinstance(part, dict):
-        return {key: _fill(value, parameters) for key, value in part.items()}
-    if isinstance(part, list):
-        return [_fill(value, parameters) for value in part]
-    if not isinstance(part, str):
-        return part
-    whole = PLACEHOLDER.fullmatch(part)
-    if whole and _has(parameters, whole):
-        return _value(parameters, whole)
-    return PLACEHOLDER.sub(lambda found: str(_value(parameters, found)) if _has(parameters, found) else found[0], part)
-
-
-def _has(parameters: Mapping[str, Any], found: re.Match[str]) -> bool:
-    value = parameters.get(found[1])
-    return value is not None and (not found[2] or (isinstance(value, dict) and found[2] in value))
-
-
-def _value(parameters: Mapping[str, Any], found: re.Match[str]) -> Any:
-    value = parameters[found[1]]
-    return value[found[2]] if found[2] else value
+    return {name: replaced(part, value) if name == "experiments" else part for name, part in data.items()}
