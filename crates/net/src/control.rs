@@ -1,4 +1,5 @@
-//! Reports of congestion controllers that are compared with each other on the same events.
+//! Reports of congestion controllers: those that are compared with each other on the same events, and the model that BBR has
+//! of its path.
 
 use crate::incident::CongestionState;
 use crate::packet::PathId;
@@ -16,6 +17,53 @@ pub struct Decision {
     pub pacing_rate: Option<Rate>,
     /// The state of congestion control.
     pub state: CongestionState,
+}
+
+crate::named! {
+    /// The states of BBR (draft-ietf-ccwg-bbr, section "State Machine Operation"; version 1 has no names for those in which it
+    /// probes for bandwidth).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum BbrState {
+        /// The rate doubles each round.
+        Startup = "Startup",
+        /// The queue of Startup drains.
+        Drain = "Drain",
+        /// The queue of a probe drains.
+        Down = "ProbeBW_DOWN",
+        /// The rate is that of the path.
+        Cruise = "ProbeBW_CRUISE",
+        /// The pipe is filled before a probe.
+        Refill = "ProbeBW_REFILL",
+        /// More bandwidth is probed for.
+        Up = "ProbeBW_UP",
+        /// The least RTT is measured.
+        ProbeRtt = "ProbeRTT",
+        /// Version 1 probes for bandwidth.
+        ProbeBandwidth = "ProbeBW",
+    }
+}
+
+/// The model that BBR has of its path. Versions leave out what they do not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathModel {
+    /// The state.
+    pub state: BbrState,
+    /// The largest bandwidth in the filter (`BBR.max_bw`).
+    pub max_bandwidth: Rate,
+    /// The short-term bound of the bandwidth (`BBR.bw_shortterm`).
+    pub short_term_bandwidth: Option<Rate>,
+    /// The long-term bound of the bytes in flight (`BBR.inflight_longterm`).
+    pub long_term_inflight: Option<u64>,
+    /// The short-term bound of the bytes in flight (`BBR.inflight_shortterm`).
+    pub short_term_inflight: Option<u64>,
+    /// How many bytes beyond the bandwidth ACKs bring at once (`BBR.extra_acked`).
+    pub extra_acked: u64,
+    /// The least RTT in the filter (`BBR.min_rtt`).
+    pub min_rtt: Option<Span>,
+    /// Round trips (`BBR.round_count`).
+    pub rounds: u64,
+    /// Rounds without growth of the bandwidth (`BBR.full_bw_count`).
+    pub full_rounds: u32,
 }
 
 /// An event that a congestion controller receives.

@@ -1,6 +1,6 @@
 //! The context of a component: it gives the time and receives the component's reports.
 
-use crate::control::ShadowReport;
+use crate::control::{BbrState, ShadowReport};
 use crate::incident::Incident;
 use crate::packet::PathId;
 use crate::time::Time;
@@ -36,6 +36,24 @@ crate::named! {
         QdiscPackets = "qdisc_packets",
         /// Packets in the ring of a network interface, with the one being sent.
         RingPackets = "ring_packets",
+        /// The state of BBR, the position of a [`BbrState`](crate::control::BbrState) in the list of them.
+        BbrState = "bbr_state",
+        /// The largest bandwidth in BBR's filter, bit/s of what its transport delivers.
+        MaxBandwidth = "max_bw",
+        /// BBR's short-term bound of the bandwidth, bit/s; `u64::MAX` if it is not set.
+        ShortTermBandwidth = "bw_shortterm",
+        /// BBR's long-term bound of the bytes in flight; `u64::MAX` if it is not set.
+        LongTermInflight = "inflight_longterm",
+        /// BBR's short-term bound of the bytes in flight; `u64::MAX` if it is not set.
+        ShortTermInflight = "inflight_shortterm",
+        /// BBR's estimate of how many bytes beyond the bandwidth ACKs bring at once.
+        ExtraAcked = "extra_acked",
+        /// The least RTT in BBR's filter, ns; 0 before the first.
+        MinRtt = "min_rtt",
+        /// Round trips as BBR counts them.
+        Rounds = "round_count",
+        /// Rounds in which the bandwidth did not grow, of those after which BBR takes the path for full.
+        FullRounds = "full_bw_count",
     }
 }
 
@@ -46,9 +64,20 @@ impl Metric {
             Metric::Cwnd | Metric::Ssthresh | Metric::BytesInFlight | Metric::Held | Metric::Queue | Metric::Qdisc => {
                 "B"
             }
+            Metric::LongTermInflight | Metric::ShortTermInflight | Metric::ExtraAcked => "B",
             Metric::QdiscPackets | Metric::RingPackets => "packets",
-            Metric::Rtt => "s",
-            Metric::DeliveryRate | Metric::PacingRate => "bit/s",
+            Metric::Rtt | Metric::MinRtt => "s",
+            Metric::DeliveryRate | Metric::PacingRate | Metric::MaxBandwidth | Metric::ShortTermBandwidth => "bit/s",
+            Metric::Rounds | Metric::FullRounds => "rounds",
+            Metric::BbrState => "",
+        }
+    }
+
+    /// The names of its values, if they are positions in a list of names.
+    pub fn values(self) -> Vec<&'static str> {
+        match self {
+            Metric::BbrState => BbrState::ALL.map(BbrState::name).to_vec(),
+            _ => Vec::new(),
         }
     }
 }

@@ -63,12 +63,13 @@ pub fn trace_at(
                 Owner::Flow(..) | Owner::Probe(_, Role::Server) | Owner::Load(..) | Owner::Broker => return None,
             },
         };
-        let scale = if s.metric == Metric::Rtt { 1e-9 } else { 1.0 };
+        let scale = if matches!(s.metric, Metric::Rtt | Metric::MinRtt) { 1e-9 } else { 1.0 };
         let unbounded = |v: u64| if v == u64::MAX { f64::NAN } else { v as f64 * scale };
         Some(SeriesResult {
             who: s.name_of(&who),
             name: s.metric.name(),
             unit: s.metric.unit(),
+            values: s.metric.values(),
             t_s: s.at.iter().map(|&t| Time::from_nanos(t).as_secs_f64()).collect(),
             v: s.value.iter().map(|&v| unbounded(v)).collect(),
         })
@@ -77,6 +78,7 @@ pub fn trace_at(
         who: format!("flow {flow}"),
         name: "received",
         unit: "bytes",
+        values: Vec::new(),
         t_s: noted.iter().map(|(at, _)| at.as_secs_f64()).collect(),
         v: noted.iter().map(|(_, bytes)| *bytes as f64).collect(),
     });

@@ -225,8 +225,10 @@ impl Driver {
     fn look(&mut self) {
         let cc = self.cc();
         let (window, ssthresh, pacing, quantum) = (cc.window(), cc.ssthresh(), cc.pacing_rate(), cc.send_quantum());
+        let model = cc.path_model();
         (self.window, self.pacing, self.quantum) = (window, pacing, quantum);
         self.plan.meter.control(window, Some(ssthresh), pacing.map(haltere_net::Rate::as_bps));
+        self.plan.meter.model_is(model);
         if self.plan.algorithm.coupled {
             let view = self.view(ssthresh);
             self.plan.siblings.tell(view);

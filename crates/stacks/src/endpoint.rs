@@ -7,9 +7,11 @@ use crate::connection::{Arrival, ReadProgress, StackConnection, StackEvent};
 use crate::handles::Handles;
 use crate::meter::Meter;
 use crate::secrets::Secrets;
+use haltere_net::control::PathModel;
 use haltere_net::{Cx, Ecn, Metric, Packet, PathId, Span, Time};
 use haltere_transport::path::PathError;
 use haltere_transport::quic::sizes::IP_UDP;
+use haltere_transport::recovery::report_model;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -71,7 +73,7 @@ pub(crate) struct StackEndpoint<M> {
     addresses: Addresses,
     stats: Stats,
     /// The last values of the metrics that were reported.
-    reported: Vec<[u64; 5]>,
+    reported: Vec<([u64; 5], Option<PathModel>)>,
     secrets: Secrets,
 }
 
@@ -101,7 +103,7 @@ pub(crate) fn around<M: StackConnection + 'static>(
 
 impl<M: StackConnection> StackEndpoint<M> {
     pub fn new(parts: Parts<M>, addresses: Addresses, secrets: Secrets) -> StackEndpoint<M> {
-        let reported = vec![[0; 5]; parts.meter.paths()];
+        let reported = vec![([0; 5], None); parts.meter.paths()];
         StackEndpoint {
             connection: RefCell::new(parts.connection),
             role: parts.role,
@@ -278,7 +280,7 @@ impl<M: StackConnection> StackEndpoint<M> {
             return;
         }
         let metrics = [Metric::Cwnd, Metric::Ssthresh, Metric::BytesInFlight, Metric::PacingRate, Metric::Rtt];
-        for (path, reported) in self.reported.iter_mut().enumerate() {
+        for (path, (reported, modelled)) in self.reported.iter_mut().enumerate() {
             let meter = self.meter.of(path);
             let (window, ssthresh, pacing) = meter.controls();
             let now = [window, ssthresh, meter.in_flight(), pacing, meter.last_rtt()];
@@ -288,6 +290,8 @@ impl<M: StackConnection> StackEndpoint<M> {
                 }
             }
             *reported = now;
+            let model = meter.model();
+            report_model(PathId(path as u8), [std::mem::replace(modelled, model), model], cx);
         }
     }
 

@@ -8,6 +8,7 @@
 //! stack is about to work on ([`Meter::turn_to`]).
 
 use crate::config::Config;
+use haltere_net::control::PathModel;
 use haltere_transport::endpoint::Rtts;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +26,7 @@ pub(crate) struct Cells {
     window: AtomicU64,
     ssthresh: AtomicU64,
     pacing: AtomicU64,
+    model: Mutex<Option<PathModel>>,
     /// `None` if the distribution was not asked for.
     rtts: Option<Mutex<Rtts>>,
 }
@@ -134,6 +136,15 @@ impl Meter {
         self.cells().window.store(window, Relaxed);
         self.cells().ssthresh.store(ssthresh.unwrap_or(u64::MAX), Relaxed);
         self.cells().pacing.store(pacing.unwrap_or(0), Relaxed);
+    }
+
+    /// The controller's model of the path after an event, if it is a BBR of ours.
+    pub fn model_is(&self, model: Option<PathModel>) {
+        *self.cells().model.lock().unwrap_or_else(PoisonError::into_inner) = model;
+    }
+    /// That model.
+    pub fn model(&self) -> Option<PathModel> {
+        *self.cells().model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn in_flight(&self) -> u64 {

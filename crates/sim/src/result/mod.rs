@@ -334,4 +334,7 @@ pub struct SeriesResult {
     pub t_s: Vec<f64>,
     /// Values.
     pub v: Vec<f64>,
+    /// The names of the values, if they are positions in this list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<&'static str>,
 }

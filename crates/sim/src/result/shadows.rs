@@ -135,7 +135,8 @@ pub(crate) fn series(who: &str, shadow: &Shadow) -> Vec<SeriesResult> {
         ("pacing_rate", "bit/s", |d| d.pacing_rate.map(|rate| rate.as_bps() as f64)),
     ];
     let changes = |(name, unit, get): (&'static str, &'static str, Get)| {
-        let mut one = SeriesResult { who: who.to_string(), name, unit, t_s: Vec::new(), v: Vec::new() };
+        let mut one =
+            SeriesResult { who: who.to_string(), name, unit, t_s: Vec::new(), v: Vec::new(), values: Vec::new() };
         let mut last = None;
         for (at, decision) in &shadow.decisions {
             let value = get(decision);

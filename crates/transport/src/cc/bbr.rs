@@ -23,8 +23,9 @@ use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Est
 use crate::recovery::WindowedMax;
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, UNIT};
+use haltere_net::control::{BbrState, PathModel};
 use haltere_net::rng::Stream;
-use haltere_net::{Rate, Time};
+use haltere_net::{Rate, Span, Time};
 use policer::{LongTerm, Totals};
 
 pub(super) const ENTRY: Implementation = Implementation {
@@ -278,6 +279,25 @@ impl CongestionController for Bbr {
 
     fn asks(&self) -> Ask {
         if self.marks_app_limited { Ask::MarkAppLimited } else { Ask::Nothing }
+    }
+
+    fn path_model(&self) -> Option<PathModel> {
+        Some(PathModel {
+            state: match self.mode {
+                Mode::Startup => BbrState::Startup,
+                Mode::Drain => BbrState::Drain,
+                Mode::ProbeBandwidth => BbrState::ProbeBandwidth,
+                Mode::ProbeRtt => BbrState::ProbeRtt,
+            },
+            max_bandwidth: Rate::from_bytes_per_sec(self.max_bandwidth().bytes_a_second(self.mss)),
+            short_term_bandwidth: None,
+            long_term_inflight: None,
+            short_term_inflight: None,
+            extra_acked: self.aggregation.extra(),
+            min_rtt: self.min_rtt.map(Span::from_micros),
+            rounds: self.rounds,
+            full_rounds: self.full_rounds,
+        })
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {

@@ -8,7 +8,6 @@
 //!   until the bandwidth grows no more.
 //! - An ACK whose packets met too many losses ends a probe, besides each lost packet.
 //! - The pipe is full when the largest bandwidth, not the latest, has stopped growing; eight runs of losses end Startup.
-//! - ProbeRTT comes every five seconds, with half of the estimated volume in flight.
 //! - Cruising, the short-term bound is never above the long-term one.
 //! - An undo restores the bounds, and not the state.
 //!
@@ -17,7 +16,6 @@
 
 use super::bbr3::{Bbr3, Rules};
 use super::{Description, Implementation, Startup};
-use haltere_net::Span;
 
 pub(super) const ENTRY: Implementation = Implementation {
     label: "BBRv2",
@@ -41,7 +39,6 @@ pub(super) const TWO: Rules = Rules {
     up_window: 2.0,
     startup_losses: 8,
     drain_rounds: u64::MAX,
-    probe_rtt_interval: Some(Span::from_secs(5)),
     up_ends_at: Some(1.25),
     restores_state: false,
 };

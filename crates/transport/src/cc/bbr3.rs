@@ -1,4 +1,4 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr: the working group's text of August 2026, commit 007dbe1 of its repository). The
+//! BBR version 3 (draft-ietf-ccwg-bbr: the working group's text of August 2026, commit 4ce5e87 of its repository). The
 //! comments use the draft's names.
 //!
 //! The model of the path has two time scales. Its long-term part is the largest bandwidth of two probing cycles, and the
@@ -23,6 +23,7 @@ mod tests;
 
 use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Implementation, Lost, PathView, Phase, Sent, Startup, Trigger, whole};
 use crate::recovery::WindowedMax;
+use haltere_net::control::{BbrState, PathModel};
 use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 pub(super) use rules::Rules;
@@ -72,6 +73,19 @@ impl State {
     /// `IsProbingBW`.
     fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
+    }
+
+    /// The state as recorded.
+    fn told(self) -> BbrState {
+        match self {
+            State::Startup => BbrState::Startup,
+            State::Drain => BbrState::Drain,
+            State::Down => BbrState::Down,
+            State::Cruise => BbrState::Cruise,
+            State::Refill => BbrState::Refill,
+            State::Up => BbrState::Up,
+            State::ProbeRtt => BbrState::ProbeRtt,
+        }
     }
 }
 
@@ -167,10 +181,9 @@ pub struct Bbr3 {
 
     min_rtt: Option<Span>,
     min_rtt_at: Time,
-    min_rtt_expired: bool,
-    /// The least RTT since ProbeRTT could last have come, and when it was seen. Version 3 has one filter for both.
+    /// The least RTT since ProbeRTT could last have come, and when it was seen (`BBR.probe_rtt_min_delay`).
     probe_rtt_min: Option<(Span, Time)>,
-    probe_rtt_window: u64,
+    probe_rtt_expired: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
 
@@ -238,9 +251,8 @@ impl Bbr3 {
             extra_delivered: 0,
             min_rtt: None,
             min_rtt_at: Time::ZERO,
-            min_rtt_expired: false,
             probe_rtt_min: None,
-            probe_rtt_window: initial_window,
+            probe_rtt_expired: false,
             probe_rtt_done: None,
             probe_rtt_round_done: false,
             ack_phase: AckPhase::Init,
@@ -403,6 +415,21 @@ impl CongestionController for Bbr3 {
 
     fn asks(&self) -> Ask {
         if self.marks_app_limited { Ask::MarkAppLimited } else { Ask::Nothing }
+    }
+
+    fn path_model(&self) -> Option<PathModel> {
+        let bound = |value: u64| (value != u64::MAX).then_some(value);
+        Some(PathModel {
+            state: self.state.told(),
+            max_bandwidth: Rate::from_bps(self.max_bw()),
+            short_term_bandwidth: bound(self.bw_shortterm).map(Rate::from_bps),
+            long_term_inflight: bound(self.inflight_longterm),
+            short_term_inflight: bound(self.inflight_shortterm),
+            extra_acked: self.extra_acked.get().unwrap_or(0),
+            min_rtt: self.min_rtt,
+            rounds: self.rounds,
+            full_rounds: self.full.rounds,
+        })
     }
 
     fn set_mss(&mut self, mss: u64, _: u64) {

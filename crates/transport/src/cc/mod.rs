@@ -22,6 +22,7 @@ pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 pub(crate) use agent::controller;
 pub use agent::{Command, Desk, Rtts, Seen, follower};
+use haltere_net::control::PathModel;
 use haltere_net::fault::Faults;
 pub use haltere_net::registry::Parameter;
 use haltere_net::registry::{Description, Entry as _, Handle, Maker};
@@ -339,6 +340,10 @@ pub trait CongestionController: Send {
     /// the algorithm has a window that can be set; one that does not ignores the call.
     fn set_window(&mut self, _bytes: u64) -> bool {
         false
+    }
+    /// The model that the algorithm has of its path, if it is a BBR. It is asked for only while a run is recorded.
+    fn path_model(&self) -> Option<PathModel> {
+        None
     }
     /// The controller together with those in its shadow, if it has any.
     fn shadows(&mut self) -> Option<&mut Shadowed> {

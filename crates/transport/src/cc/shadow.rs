@@ -9,7 +9,7 @@ use super::{
     Ack, Algorithm, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Phase,
     Sent, Trigger,
 };
-use haltere_net::control::{ControlEvent, Decision, Parting, ShadowNews, ShadowReport};
+use haltere_net::control::{ControlEvent, Decision, Parting, PathModel, ShadowNews, ShadowReport};
 use haltere_net::incident::CongestionState;
 use haltere_net::{Cx, PathId, Rate, Time};
 
@@ -244,6 +244,10 @@ impl CongestionController for Shadowed {
 
     fn set_mss(&mut self, mss: u64, wire: u64) {
         self.tell(ControlEvent::SegmentSize { bytes: mss }, |cc| cc.set_mss(mss, wire));
+    }
+
+    fn path_model(&self) -> Option<PathModel> {
+        self.first.controller.path_model()
     }
 
     fn shadows(&mut self) -> Option<&mut Shadowed> {

@@ -42,6 +42,7 @@ impl Path {
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
+            model: self.cc.path_model(),
         };
         self.reported.update(self.label, now, cx);
         let srtt = self.rtt.smoothed();

@@ -12,4 +12,4 @@ pub use filter::{Windowed, WindowedMax, WindowedMin};
 pub use pacer::Pacer;
 pub use prr::Prr;
 pub use rate::{RateSample, RateSampler, TxState};
-pub use reported::Reported;
+pub use reported::{Reported, report_model};

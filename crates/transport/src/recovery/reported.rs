@@ -1,7 +1,8 @@
 //! The sender's state as last reported to the probe.
 
+use haltere_net::control::PathModel;
 use haltere_net::incident::{CongestionState, TimerChange, TimerName};
-use haltere_net::{Cx, Incident, Metric, PathId, Rate, Time};
+use haltere_net::{Cx, Incident, Metric, PathId, Rate, Span, Time};
 
 /// The part of a sender's state that is reported to the probe.
 #[derive(Clone, Copy, Default, Debug)]
@@ -18,6 +19,34 @@ pub struct Reported {
     pub state: CongestionState,
     /// The timer that is armed, and when it expires.
     pub timer: Option<(TimerName, Time)>,
+    /// BBR's model of the path, where BBR controls it.
+    pub model: Option<PathModel>,
+}
+
+/// The metrics of BBR's model of its path, with their values.
+fn metrics_of(model: &PathModel) -> [(Metric, u64); 9] {
+    [
+        (Metric::BbrState, model.state as u64),
+        (Metric::MaxBandwidth, model.max_bandwidth.as_bps()),
+        (Metric::ShortTermBandwidth, model.short_term_bandwidth.map_or(u64::MAX, Rate::as_bps)),
+        (Metric::LongTermInflight, model.long_term_inflight.unwrap_or(u64::MAX)),
+        (Metric::ShortTermInflight, model.short_term_inflight.unwrap_or(u64::MAX)),
+        (Metric::ExtraAcked, model.extra_acked),
+        (Metric::MinRtt, model.min_rtt.map_or(0, Span::as_nanos)),
+        (Metric::Rounds, model.rounds),
+        (Metric::FullRounds, u64::from(model.full_rounds)),
+    ]
+}
+
+/// Reports to the probe where the second of two models of a path, the one that holds now, differs from the first.
+pub fn report_model(path: PathId, [before, now]: [Option<PathModel>; 2], cx: &mut Cx<'_>) {
+    let Some(model) = now.filter(|_| before != now) else { return };
+    let before = before.as_ref().map(metrics_of);
+    for (i, (metric, value)) in metrics_of(&model).into_iter().enumerate() {
+        if before.is_none_or(|before| before[i].1 != value) {
+            cx.record_on(path, metric, value);
+        }
+    }
 }
 
 impl Reported {
@@ -36,6 +65,7 @@ impl Reported {
                 cx.record_on(path, metric, after);
             }
         }
+        report_model(path, [old.model, now.model], cx);
         if old.state != now.state {
             cx.tell(Incident::CongestionState(now.state));
         }

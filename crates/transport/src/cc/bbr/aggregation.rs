@@ -68,9 +68,14 @@ impl Aggregation {
         self.extra[self.current] = self.extra[self.current].max(extra);
     }
 
+    /// The largest burst beyond the bandwidth, bytes.
+    pub(super) fn extra(&self) -> u64 {
+        self.extra[0].max(self.extra[1])
+    }
+
     /// The segments to add to the window.
     pub(super) fn allowance(&self, bandwidth: Bandwidth, mss: u64) -> u64 {
-        (self.extra[0].max(self.extra[1]) / mss).min(bandwidth.segments_in(MAX_MICROS))
+        (self.extra() / mss).min(bandwidth.segments_in(MAX_MICROS))
     }
 }
 

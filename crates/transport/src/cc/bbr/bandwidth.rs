@@ -40,6 +40,11 @@ impl Bandwidth {
         gained.saturating_mul(MICROS_PER_SEC / 100 * PACED_PERCENT) >> BANDWIDTH_SHIFT
     }
 
+    /// This bandwidth in bytes of data a second.
+    pub(super) fn bytes_a_second(self, mss: u64) -> u64 {
+        self.0.saturating_mul(mss).saturating_mul(MICROS_PER_SEC) >> BANDWIDTH_SHIFT
+    }
+
     /// This bandwidth times a gain.
     pub(super) fn scaled(self, gain: u64) -> Bandwidth {
         Bandwidth(self.0.saturating_mul(gain) >> GAIN_SHIFT)

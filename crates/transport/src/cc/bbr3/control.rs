@@ -83,7 +83,7 @@ impl Bbr3 {
         let cap = match self.state {
             State::Down | State::Refill | State::Up => self.inflight_longterm,
             State::Cruise => self.inflight_with_headroom(),
-            State::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window),
+            State::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window()),
             State::Startup | State::Drain => u64::MAX,
         };
         self.window = self.window.min(cap.min(self.inflight_shortterm).max(self.min_pipe()));

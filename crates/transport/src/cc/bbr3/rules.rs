@@ -1,7 +1,6 @@
 //! Where the versions of BBR that share this state machine differ.
 
 use super::State;
-use haltere_net::Span;
 
 /// The choices of one version.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +16,6 @@ pub(in crate::cc) struct Rules {
     pub startup_losses: u32,
     /// The number of rounds after which Drain ends in any case.
     pub drain_rounds: u64,
-    /// The shortest time between two visits of ProbeRTT, if it is shorter than the filter of the least RTT.
-    pub probe_rtt_interval: Option<Span>,
     /// Volume in flight over the estimated path's at which a probe ends; `None`: it ends when the bandwidth grows no more.
     pub up_ends_at: Option<f64>,
     /// Whether an undo goes back to the state of before the losses.
@@ -52,7 +49,6 @@ pub(super) const THREE: Rules = Rules {
     up_window: 2.25,
     startup_losses: 6,
     drain_rounds: 3,
-    probe_rtt_interval: None,
     up_ends_at: None,
     restores_state: true,
 };

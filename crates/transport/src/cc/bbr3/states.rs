@@ -6,8 +6,9 @@ use haltere_net::{Span, Time};
 /// The pipe is full after this many rounds with less growth than a quarter (`CheckFullBWReached`).
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// `BBR.MinRTTFilterLen`, which is `BBR.ProbeRTTInterval` in version 3, and `BBR.ProbeRTTDuration`.
+/// `BBR.MinRTTFilterLen`, `BBR.ProbeRTTInterval` and `BBR.ProbeRTTDuration`.
 const MIN_RTT_FILTER: Span = Span::from_secs(10);
+const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// Bandwidth is probed after two to three seconds (`PickProbeWait`), or as many rounds as a Reno flow would need to grow
 /// by what is in flight, of which 63 at most are waited for (`IsRenoCoexistenceProbeTime`).
@@ -163,46 +164,29 @@ impl Bbr3 {
 
     // ---- ProbeRTT ----
 
-    /// `UpdateMinRTT`.
+    /// `UpdateMinRTT`: the filter of the last five seconds, whose end is the time for ProbeRTT, feeds that of ten seconds.
     pub(super) fn update_min_rtt(&mut self, ack: &Ack) {
-        self.min_rtt_expired = ack.now > self.min_rtt_at + MIN_RTT_FILTER;
-        if let Some(interval) = self.rules.probe_rtt_interval {
-            return self.update_both_min_rtts(ack, interval);
-        }
-        if self.min_rtt_expired && self.state != State::ProbeRtt {
-            // `SaveProbeRTTCwnd`: uses the minimum that was valid so far, not the new one, which was measured with a
-            // full queue.
-            let half = self.bdp(self.bw, self.rules.gains(State::ProbeRtt).1);
-            self.probe_rtt_window = half.max(self.min_pipe());
-        }
-        if let Some(rtt) = ack.rtt
-            && (self.min_rtt_expired || self.min_rtt.is_none_or(|min| rtt < min))
-        {
-            self.min_rtt = Some(rtt);
-            self.min_rtt_at = ack.now;
+        let (least, at) = self.probe_rtt_min.unwrap_or((self.min_rtt.unwrap_or(Span::MAX), self.min_rtt_at));
+        self.probe_rtt_expired = ack.now > at + PROBE_RTT_INTERVAL;
+        let newest = ack.rtt.filter(|rtt| *rtt < least || self.probe_rtt_expired).map(|rtt| (rtt, ack.now));
+        let (least, at) = newest.unwrap_or((least, at));
+        self.probe_rtt_min = Some((least, at));
+        let expired = ack.now > self.min_rtt_at + MIN_RTT_FILTER;
+        // Linux also takes one that is as small, and then remembers it for longer.
+        let renews = |min| least < min || (least == min && self.rules.are_of_two());
+        if least < Span::MAX && (expired || self.min_rtt.is_none_or(renews)) {
+            (self.min_rtt, self.min_rtt_at) = (Some(least), at);
         }
     }
 
-    /// Version 2's two filters: that of the last `interval`, whose end is the time for ProbeRTT, feeds that of ten seconds.
-    fn update_both_min_rtts(&mut self, ack: &Ack, interval: Span) {
-        let (least, at) = self.probe_rtt_min.unwrap_or((self.min_rtt.unwrap_or(Span::MAX), self.min_rtt_at));
-        let expired = ack.now > at + interval;
-        if expired && self.state != State::ProbeRtt {
-            let half = self.bdp(self.bw, self.rules.gains(State::ProbeRtt).1);
-            self.probe_rtt_window = half.max(self.min_pipe());
-        }
-        let newest = ack.rtt.filter(|rtt| *rtt < least || expired).map(|rtt| (rtt, ack.now));
-        let (least, at) = newest.unwrap_or((least, at));
-        self.probe_rtt_min = Some((least, at));
-        if least < Span::MAX && (self.min_rtt_expired || self.min_rtt.is_none_or(|min| least <= min)) {
-            (self.min_rtt, self.min_rtt_at) = (Some(least), at);
-        }
-        self.min_rtt_expired = expired;
+    /// `ProbeRTTCwnd`.
+    pub(super) fn probe_rtt_window(&self) -> u64 {
+        self.bdp(self.bw, self.rules.gains(State::ProbeRtt).1).max(self.min_pipe())
     }
 
     /// `CheckProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, ack: &Ack) {
-        if self.state != State::ProbeRtt && self.min_rtt_expired && !self.idle_restart {
+        if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
             self.state = State::ProbeRtt;
             self.save_window();
             self.probe_rtt_done = None;
@@ -223,7 +207,7 @@ impl Bbr3 {
             if self.probe_rtt_round_done {
                 self.leave_probe_rtt_if_done(ack.now);
             }
-        } else if ack.in_flight <= self.probe_rtt_window {
+        } else if ack.in_flight <= self.probe_rtt_window() {
             self.probe_rtt_done = Some(ack.now + PROBE_RTT_DURATION);
             self.probe_rtt_round_done = false;
             self.start_round();
@@ -235,7 +219,6 @@ impl Bbr3 {
         if self.probe_rtt_done.is_none_or(|done| now <= done) {
             return;
         }
-        self.min_rtt_at = now;
         self.probe_rtt_min = self.probe_rtt_min.map(|(least, _)| (least, now));
         self.restore_window();
         self.reset_short_term_model();
