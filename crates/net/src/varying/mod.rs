@@ -9,7 +9,7 @@ mod supply;
 pub use orbit::{GEOSTATIONARY_KM, Orbit, bent_pipe, slant_range_km};
 pub use outage::{InOutage, Outages, Period};
 pub use profile::{Between, Profile};
-pub(crate) use supply::Supply;
+pub use supply::Supply;
 
 use std::fmt;
 

@@ -3,10 +3,14 @@
 use super::{Outages, Profile};
 use crate::link::Cellular;
 use crate::time::{Span, Time};
+use crate::units::{self, Bytes};
+
+/// Bit-nanoseconds of a byte.
+const BYTE: u64 = 8_000_000_000;
 
 /// The amount of serialisation that a rate allows, in bit-nanoseconds.
 #[derive(Clone, Debug)]
-pub(crate) struct Supply {
+pub struct Supply {
     rate: Rate,
     hold: Option<Outages>,
     /// Who schedules an idle sender.
@@ -33,6 +37,17 @@ impl Supply {
             (None, bps) => Rate::Constant(bps),
         };
         Supply { rate, hold, grants: None }
+    }
+
+    /// What an application has over time: `rate`, or what the profile says in its place, and nothing during `pauses`.
+    pub fn of_application(rate: units::Rate, profile: Option<Profile>, pauses: Option<Outages>) -> Supply {
+        Supply::new(rate.as_bps(), profile, pauses)
+    }
+
+    /// When the next `bytes` (at most 2 GB) are there, the first of which comes after `since`, and the work of less than a
+    /// nanosecond that is left then. `rest` is what was left before.
+    pub fn after(&self, since: Time, bytes: Bytes, rest: u64) -> (Time, u64) {
+        self.send(since, bytes.0.saturating_mul(BYTE).saturating_add(rest))
     }
 
     /// A supply whose idle senders wait for a grant.
@@ -114,7 +129,6 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
-    const BYTE: u64 = 8_000_000_000;
 
     fn profile(points: &[(u64, u64)], between: Between, repeat: Option<u64>) -> Option<Profile> {
         let at: Vec<Span> = points.iter().map(|p| Span::from_millis(p.0)).collect();

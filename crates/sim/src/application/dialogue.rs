@@ -1,7 +1,9 @@
 //! Two ends that exchange messages on one stream by a script. In a download, the last message is the object.
 
+use super::feed::Feed;
 use super::{Application, Fetch, Report, Serve};
 use crate::http::{Say, Script};
+use crate::scenario::Supplied;
 use crate::world::{Remote, SocketId, Sockets};
 use haltere_net::{Cx, Time};
 use haltere_transport::{Event, StreamId};
@@ -38,10 +40,14 @@ impl Part {
         }
         let said = self.said;
         self.say(socket, sockets);
-        if self.said > said
-            && self.said == self.says.len()
-            && let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket))
-        {
+        if self.said > said && self.said == self.says.len() {
+            self.last_was_said(socket, sockets);
+        }
+    }
+
+    /// Ends the stream with the last message, if the end goes with it.
+    fn last_was_said(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket)) {
             self.open_end = !connection.ends_with_data();
             if !self.open_end {
                 connection.finish(stream);
@@ -122,6 +128,38 @@ impl Asking {
     }
 }
 
+/// The last message of a server whose application has it little by little.
+#[derive(Clone, Debug)]
+struct Fed {
+    feed: Feed,
+    /// The bytes that the server must have received before it begins.
+    after: u64,
+    /// The connection, once it is there.
+    socket: Option<SocketId>,
+}
+
+impl Fed {
+    /// Begins, if the messages before were said and enough was heard.
+    fn look(&mut self, part: &Part, socket: SocketId, now: Time) {
+        self.socket = Some(socket);
+        if part.said == part.says.len() && part.heard >= self.after {
+            self.feed.begin(now);
+        }
+    }
+
+    /// Writes what is there now.
+    fn write(&mut self, part: &mut Part, sockets: &mut Sockets<'_>, now: Time) {
+        let Some(socket) = self.socket.filter(|_| self.feed.next() <= now) else { return };
+        let bytes = self.feed.take(now);
+        if let (Some(stream), Some(connection)) = (part.stream, sockets.get(socket)) {
+            connection.write(stream, bytes);
+        }
+        if self.feed.is_over() {
+            part.last_was_said(socket, sockets);
+        }
+    }
+}
+
 /// One end of a dialogue.
 #[derive(Clone, Debug)]
 pub struct Dialogue(End);
@@ -130,6 +168,7 @@ pub struct Dialogue(End);
 enum End {
     Client(Asking),
     Server(Part, Serve),
+    Fed(Part, Serve, Box<Fed>),
 }
 
 impl Dialogue {
@@ -143,6 +182,13 @@ impl Dialogue {
     /// The end that accepts the connection.
     pub fn server(script: &Script) -> Dialogue {
         Dialogue(End::Server(Part::new(&script.server), Serve::default()))
+    }
+
+    /// The end that accepts the connection, whose application has the last message as `supplied`.
+    pub fn supplied(script: &Script, supplied: &Supplied) -> Dialogue {
+        let Some((last, before)) = script.server.split_last() else { return Dialogue::server(script) };
+        let fed = Fed { feed: Feed::new(supplied, last.bytes), after: last.after, socket: None };
+        Dialogue(End::Fed(Part::new(before), Serve::default(), Box::new(fed)))
     }
 }
 
@@ -161,7 +207,7 @@ impl Application for Dialogue {
     fn on_event(&mut self, socket: SocketId, event: Event, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         match (&mut self.0, event) {
             (End::Client(asking), Event::Connected) => asking.open(socket, sockets, cx.now),
-            (End::Server(_, serve), Event::Connected) => serve.connected = Some(cx.now),
+            (End::Server(_, serve) | End::Fed(_, serve, _), Event::Connected) => serve.connected = Some(cx.now),
             (End::Client(asking), Event::Readable(stream)) => {
                 asking.part.listen(stream, socket, sockets, cx.now);
                 let (heard, fetch) = (asking.part.heard, &mut asking.fetch);
@@ -182,10 +228,25 @@ impl Application for Dialogue {
                 part.listen(stream, socket, sockets, cx.now);
                 part.speak(socket, sockets);
             }
+            (End::Fed(part, _, fed), Event::Readable(stream)) => {
+                part.listen(stream, socket, sockets, cx.now);
+                part.say(socket, sockets);
+                fed.look(part, socket, cx.now);
+            }
             (End::Client(asking), Event::Failed(reason)) => asking.fetch.failed = Some(reason),
-            (End::Server(_, serve), Event::Failed(reason)) => serve.failed = Some(reason),
+            (End::Server(_, serve) | End::Fed(_, serve, _), Event::Failed(reason)) => serve.failed = Some(reason),
             (_, Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Datagram(_)) => {}
             (_, Event::Multipath | Event::Closed) => {}
+        }
+    }
+
+    fn alarm(&self) -> Time {
+        if let End::Fed(_, _, fed) = &self.0 { fed.feed.next() } else { Time::NEVER }
+    }
+
+    fn on_alarm(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        if let End::Fed(part, _, fed) = &mut self.0 {
+            fed.write(part, sockets, cx.now);
         }
     }
 
@@ -196,7 +257,7 @@ impl Application for Dialogue {
     fn report(&self) -> Report {
         match &self.0 {
             End::Client(asking) => Report::Fetch(asking.fetch),
-            End::Server(_, serve) => Report::Serve(*serve),
+            End::Server(_, serve) | End::Fed(_, serve, _) => Report::Serve(*serve),
         }
     }
 }

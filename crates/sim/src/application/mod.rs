@@ -5,6 +5,7 @@
 
 mod copy;
 mod dialogue;
+mod feed;
 mod mqtt;
 mod probe;
 

@@ -4,7 +4,7 @@ use crate::application::{Application, Channel, CopyClient, CopyServer, Dialogue}
 use crate::contender::{Contender, Switch};
 use crate::http::{self, Framing, Script};
 use crate::page::{Browser, Origin, Visit};
-use crate::scenario::{App, Flow, Task};
+use crate::scenario::{App, Flow, Supplied, Task};
 use crate::tls::{Flights, Version};
 use crate::world::Remote;
 
@@ -13,7 +13,7 @@ const UNLIMITED: u64 = 1 << 50;
 
 /// The messages on a flow's connections.
 pub(super) enum Talk {
-    One(Script),
+    One(Script, Option<Box<Supplied>>),
     Copy(Channel),
     Page(Box<Visit>),
 }
@@ -33,18 +33,20 @@ impl Talk {
         if flow.app() == App::Ssh {
             return Talk::Copy(Channel::new(size));
         }
-        Talk::One(match (flow.app(), framing) {
+        let script = match (flow.app(), framing) {
             (App::Raw, _) => http::raw(size),
             (_, Framing::Http1) => http::http1(&flights, size),
             (_, Framing::Http2) => http::https2(&flights, size),
             (_, Framing::Http3) => http::https3(size),
-        })
+        };
+        let supply = if let Task::Object { supply, .. } = &flow.task { supply.clone() } else { None };
+        Talk::One(script, supply)
     }
 
     /// The application that opens connections to `server`.
     pub fn client(&self, server: Remote) -> Box<dyn Application> {
         match self {
-            Talk::One(script) => Box::new(Dialogue::client(script, server)),
+            Talk::One(script, _) => Box::new(Dialogue::client(script, server)),
             Talk::Copy(channel) => Box::new(CopyClient::new(channel, server)),
             Talk::Page(visit) => Box::new(Browser::new(visit.as_ref().clone(), server)),
         }
@@ -53,7 +55,8 @@ impl Talk {
     /// The application that accepts them.
     pub fn server(&self) -> Box<dyn Application> {
         match self {
-            Talk::One(script) => Box::new(Dialogue::server(script)),
+            Talk::One(script, None) => Box::new(Dialogue::server(script)),
+            Talk::One(script, Some(supply)) => Box::new(Dialogue::supplied(script, supply)),
             Talk::Copy(channel) => Box::new(CopyServer::new(channel)),
             Talk::Page(visit) => Box::new(Origin::new(visit.as_ref().clone())),
         }

@@ -276,6 +276,10 @@ fn refuse(scenario: &Scenario, network: &Network) -> Result<(), ScenarioError> {
             let message = "only the simulator changes the addresses of clients: leave it out";
             return wrong(format!("flows[{i}].{field}"), message);
         }
+        if let Task::Object { supply: Some(_), .. } = flow.task {
+            let message = "programs on real hosts have their data at once: leave it out, or choose fidelity \"model\"";
+            return wrong(format!("flows[{i}].supply"), message);
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::mqtt::{Mqtt, MqttSpec, PUBLISHERS_START};
 use super::place::{Pairs, Place, PlaceSpec};
 use super::quantity::Quantity;
+use super::supply::{Supplied, SupplySpec};
 use super::topology::{Kind, Topology};
 use super::{Frame, ScenarioError, error};
 use crate::ack::AckSpec;
@@ -53,6 +54,8 @@ pub enum Task {
         way: Way,
         /// Its size, bytes; without it the flow is unlimited.
         size: Option<u64>,
+        /// How fast its application has it; without it, at once.
+        supply: Option<Box<Supplied>>,
     },
     /// A page.
     Page {
@@ -100,6 +103,9 @@ pub(super) struct FlowSpec {
     app: App,
     /// Size of the object. Without it the flow is unlimited.
     size: Option<Quantity<Bytes>>,
+    /// How fast the sending application has the object's bytes, such as "2Mbit/s" (default: it has all of them at once). A flow
+    /// whose supply is slower than its network is application-limited.
+    supply: Option<SupplySpec>,
     /// A page instead of one object. A study may also give the name of a HAR file, which browsers export.
     page: Option<Page>,
     /// Messages of publishers to a subscriber, through a broker, instead of an object. The topology is a graph; `client` is
@@ -331,6 +337,7 @@ impl FlowSpec {
             let other = [
                 ("page", self.page.is_some()),
                 ("size", size.is_some()),
+                ("supply", self.supply.is_some()),
                 ("app", app != App::Https),
                 ("direction", way == Way::Up),
             ];
@@ -348,15 +355,23 @@ impl FlowSpec {
                 let message = "a page is loaded over HTTP: give app = \"https\" or \"http1\", or leave page out";
                 return Err(error(at("app"), message));
             }
+            if self.supply.is_some() {
+                let message = "a page's objects are there at once: leave supply or page out";
+                return Err(error(at("supply"), message));
+            }
             page.check(&at("page"))?;
             return Ok(Task::Page { app, way, page });
+        }
+        let supply = self.supply.as_ref().map(|supply| supply.supplied(&at("supply")).map(Box::new)).transpose()?;
+        if supply.is_some() && app == App::Ssh {
+            return Err(error(at("supply"), "scp reads files: give another app, or leave supply out"));
         }
         match size {
             Some(0) => Err(error(at("size"), "0B: give at least 1B")),
             None if frame.duration.is_none() => {
                 Err(error(path, "an unlimited flow needs an end: give it a size, or the scenario a duration"))
             }
-            _ => Ok(Task::Object { app, way, size }),
+            _ => Ok(Task::Object { app, way, size, supply }),
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod place;
 mod presets;
 mod probe;
 mod quantity;
+mod supply;
 mod topology;
 mod words;
 
@@ -28,6 +29,7 @@ pub use place::{Place, Side};
 pub use presets::{Preset, Setting};
 pub use probe::{Probe, ProbeKind, ProbeMode};
 pub use quantity::{FromText, Probability, Quantity, split};
+pub use supply::Supplied;
 pub use topology::{GraphLink, Kind, Path, Topology};
 pub use words::LinkInWords;
 

@@ -30,6 +30,7 @@ mod shadows;
 mod skips;
 mod snapshot;
 mod stacks;
+mod supply;
 mod tandems;
 mod theory;
 mod transmit_path;

@@ -6,7 +6,7 @@ mod varying;
 
 pub(super) use loss::LossSpec;
 use radio::{CellularSpec, SatelliteSpec};
-use varying::{Delay, DelaySpec, OutageSpec, RateSpec, Speed};
+use varying::{Delay, DelaySpec, OutageSpec, Speed};
 
 use super::presets::Preset;
 use super::quantity::{Probability, Quantity};
@@ -50,7 +50,8 @@ macro_rules! text_or_table {
         }
     };
 }
-use text_or_table;
+pub(super) use text_or_table;
+pub(super) use varying::{OutagePeriod, RateSpec};
 
 /// Declares the tables in which fields of a link's directions are written, each after the table's own fields.
 macro_rules! directions {

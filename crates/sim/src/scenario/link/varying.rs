@@ -157,10 +157,10 @@ fn profile(
 
 /// A link's rate.
 #[derive(Clone, Default)]
-pub(super) struct Speed {
-    pub(super) rate: Option<Rate>,
-    pub(super) profile: Option<Profile>,
-    pub(super) trace: Option<RateTrace>,
+pub(in crate::scenario) struct Speed {
+    pub(in crate::scenario) rate: Option<Rate>,
+    pub(in crate::scenario) profile: Option<Profile>,
+    pub(in crate::scenario) trace: Option<RateTrace>,
 }
 
 /// A link's delay.
@@ -174,7 +174,7 @@ pub(super) struct Delay {
 
 impl RateSpec {
     /// The link's rate. If it is a function of time, `rate` is its largest value.
-    pub(super) fn speed(&self, path: &str) -> Result<Speed, ScenarioError> {
+    pub(in crate::scenario) fn speed(&self, path: &str) -> Result<Speed, ScenarioError> {
         let table = match self {
             RateSpec::Constant(rate) => return Ok(Speed { rate: Some(*rate), ..Speed::default() }),
             RateSpec::Model(table) => table,
