@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from haltere.adhoc.conditions import Conditions, PathConditions
     from haltere.adhoc.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.errors import HaltereError, InputError
-    from haltere.evaluation import evaluate
+    from haltere.evaluation import evaluate, run_suite
     from haltere.explanation import explain
     from haltere.notebook import to_pandas
     from haltere.plugins import compiled, parameter
@@ -47,6 +47,7 @@ __all__ = [
     "load",
     "parameter",
     "run",
+    "run_suite",
     "to_pandas",
     "trace",
 ]
@@ -58,7 +59,7 @@ _get, _names = lazy.names_of(
         "adhoc.conditions": ["Conditions", "PathConditions"],
         "adhoc.single": ["RunFailedError", "RunResult", "Trace", "run", "trace"],
         "errors": ["HaltereError", "InputError"],
-        "evaluation": ["evaluate"],
+        "evaluation": ["evaluate", "run_suite"],
         "explanation": ["explain"],
         "notebook": ["to_pandas"],
         "plugins": ["compiled", "parameter"],

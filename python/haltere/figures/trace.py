@@ -48,6 +48,7 @@ _PANELS = (
             _Quantity("cwnd", "congestion window", "-", 1.1),
             _Quantity("ssthresh", "slow-start threshold", ":", 0.9),
             _Quantity("bytes_in_flight", "bytes in flight", "-", 0.5),
+            _Quantity("inflight_longterm", "long-term bound", "--", 0.7),
         ),
     ),
     _Panel("Held", "kB", 1e3, (_Quantity("held", "data held behind missing data", "-", 0.7),)),
@@ -56,7 +57,11 @@ _PANELS = (
         "Rate",
         "Mbit/s",
         1e6,
-        (_Quantity("delivery_rate", "delivery rate", "-", 0.7), _Quantity("pacing_rate", "pacing rate", "--", 0.9)),
+        (
+            _Quantity("delivery_rate", "delivery rate", "-", 0.7),
+            _Quantity("pacing_rate", "pacing rate", "--", 0.9),
+            _Quantity("max_bw", "largest bandwidth", ":", 0.9),
+        ),
     ),
     _Panel("Queue", "kB", 1e3, (_Quantity("queue", "waiting bytes", "-", 0.7),)),
     _Panel(
@@ -114,6 +119,7 @@ def figure_of(trace: Mapping[str, Any]) -> Figure:
     x = Axis("time (s)", 0.0, end)
     drawn = [] if schedule is None else _scheduled(schedule, x)
     drawn += [shadows.panel(one, trace, colours, x, lambda one: thin(one, end)) for one in asked]
+    drawn += [_states(one, colours, x) for one in series if one["name"] == "bbr_state"]
     drawn += [_panel(panel, series, colours, ends, x) for panel in panels]
     named = _flow_keys(flows, colours) if schedule is None else _path_keys(flows, schedule)
     return Figure("trace", "", drawn, wide=True, keys=named)
@@ -258,6 +264,17 @@ def _panel(
     end = end_without_peaks(members, panel.divisor) if panel.title == "Rate" else None
     y = Axis(f"{panel.title} ({panel.unit})", 0.0, 1.05 * top if end is None else end)
     return Panel("", x, y if y.high > 0 else Axis(y.label, 0.0, 1.0), [*drawn, *named, *links])
+
+
+def _states(one: Mapping[str, Any], colours: Mapping[str, Drawn], x: Axis) -> Panel:
+    """The states of a congestion control over time, those that occur."""
+    there = sorted({int(value) for value in one["v"]})
+    row = {value: float(i) for i, value in enumerate(there)}
+    points = [(float(t), row[int(value)]) for t, value in zip(one["t_s"], one["v"], strict=True)]
+    line = Line([*points, (x.high, points[-1][1])], steps=True, weight=1.0)
+    names = [(row[value], str(one["values"][value])) for value in there]
+    y = Axis("State", -0.5, len(there) - 0.5, names=names)
+    return Panel("", x, y, [Series(colours.get(str(one["who"]), ("ink", 1.0))[0], "", [line])], height=0.8)
 
 
 def _points(times: NDArray[np.float64], values: NDArray[np.float64]) -> list[Point]:

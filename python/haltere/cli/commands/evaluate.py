@@ -9,6 +9,7 @@ import typer
 
 from haltere.cli import complete
 from haltere.cli.commands.shared import STUDIES, AsJson, Workers
+from haltere.errors import ArgumentError
 
 app = typer.Typer()
 
@@ -34,9 +35,16 @@ def evaluate(
         bool, typer.Option("--quick", help="A first version in about a minute: fewer places and replications.")
     ] = False,
     replications: Annotated[int | None, typer.Option(help="Instead of the study's own number.")] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(help="Instead of the sheet, the test cases of a suite: `bbr`, those of draft-ietf-ccwg-bbr."),
+    ] = None,
+    case: Annotated[list[int] | None, typer.Option(help="With a suite: only this case. May be given again.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="With a suite: write JUnit XML into this file.")] = None,
     workers: Workers = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the results (default results/evaluate-CONTENDER).")
+        Path | None,
+        typer.Option(help="Folder of the results (default results/evaluate-CONTENDER; with a suite, none is written)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -48,7 +56,21 @@ def evaluate(
     `haltere evaluate tcp/bbr --quick`
 
     `haltere evaluate tcp/./mine.py --section 5.1.3 --against tcp/cubic`
+
+    `haltere evaluate quic/bbr3 --suite bbr --out cases`
     """
+    if suite is not None:
+        from haltere.cli import suite as suites
+
+        alone = {"against": against, "section": section, "quick": quick or None, "replications": replications}
+        for name, given in alone.items():
+            if given is not None:
+                raise ArgumentError("is for the sheet, not for a suite", field=name, right="leave it or the suite out")
+        suites.command(contender, suite, cases=case or (), workers=workers, out=out, report=junit, as_json=as_json)
+        return
+    for name, of_suites in {"case": case, "junit": junit}.items():
+        if of_suites is not None:
+            raise ArgumentError("is for a suite", field=name, right="add --suite bbr, or leave it out")
     from haltere.cli.evaluate import command
 
     command(
