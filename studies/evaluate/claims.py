@@ -2,36 +2,67 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
 from haltere.claims import value
-from haltere.evaluation.judging import judge, senders
+from haltere.evaluation.judging import Judged, judge, senders
 from haltere.evaluation.sheet import required
+from haltere.evaluation.words import margin, number, numbers, place
 from haltere.figures import kinds
 from haltere.metrics.tables import Tables
 
 HERE = Path(__file__).parent
 CUBIC = "tcp/cubic"
+HARMS = ("harm", "harm_low", "harm_high")
 SIGNS = {"worse": "✗", "no worse": "=", "better": "✓", "undecided": "?"}
 
 
 @value
 def controls(tables: Tables) -> pl.DataFrame:
     """How each row of the sheet stands for each sender beside CUBIC; rows that were not run are left out."""
+    table = {}
+    for control, section, one in _judged(tables):
+        table.setdefault(control, {"control": control})[section] = SIGNS.get(one.standing, "–")
+    return pl.DataFrame(list(table.values()))
+
+
+@value
+def harms(tables: Tables) -> pl.DataFrame:
+    """The effects behind each of these: in words, and in margins with the ends of their intervals."""
+    return pl.DataFrame(
+        [
+            {
+                "control": control,
+                "section": section,
+                "title": one.row.title,
+                "standing": one.standing,
+                "what": each.metric.spoken,
+                "place": place(each),
+                "newcomer": number(each.newcomer),
+                "other": number(each.other),
+                "effect": numbers(each),
+                "margin": margin(each).removeprefix("margin "),
+                **{name: round(found, 3) for name, found in zip(HARMS, each.harms, strict=True)},
+            }
+            for control, section, one in _judged(tables)
+            for each in one.effects
+        ]
+    )
+
+
+def _judged(tables: Tables) -> Iterator[tuple[str, str, Judged]]:
+    """Each control beside CUBIC in each row that was run, with its section; a second row of one has the letter b."""
     sheet, words = required(HERE), kinds.read(HERE / "figures.toml")
     sheet = sheet.model_copy(update={"rows": tuple(row for row in sheet.rows if row.parts)})
-    table = []
     for newcomer in senders(sheet, tables):
         if newcomer == CUBIC:
             continue
-        found = judge(sheet, words, tables, newcomer=newcomer, against=[CUBIC])
-        named = newcomer.removeprefix("tcp/")
-        seen: dict[str, int] = {}
-        cells = {}
-        for one in found.rows:
-            again = seen[one.row.section] = seen.get(one.row.section, 0) + 1
-            cells[one.row.section + ("" if again == 1 else " " + "ab"[again - 1])] = SIGNS.get(one.standing, "–")
-        table.append({"control": named, **cells})
-    return pl.DataFrame(table)
+        seen: Counter[str] = Counter()
+        for one in judge(sheet, words, tables, newcomer=newcomer, against=[CUBIC]).rows:
+            letter = ("", "b", "c", "d")[seen[one.row.section]]
+            seen[one.row.section] += 1
+            yield newcomer.removeprefix("tcp/"), f"{one.row.section} {letter}".strip(), one

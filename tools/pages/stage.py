@@ -8,7 +8,7 @@ from pathlib import Path
 
 from haltere import core
 from haltere.study.model import study_schema
-from pages import commands, gallery, interface, lists, metrics
+from pages import commands, controls, gallery, interface, lists, metrics
 from pages.schema import Page
 
 PAGES = (
@@ -51,11 +51,12 @@ def stage(root: Path, source: Path) -> None:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, place)
     here = Path(__file__).parent
-    for name in ("index.md", "gallery.md"):
+    for name in ("index.md", "gallery.md", "controls.md"):
         shutil.copyfile(here / name, source / name)
     (source / "static").mkdir()
     (source / "extra").mkdir()
     gallery.place(root, source)
+    controls.place(root, source)
     for page in source.rglob("*.md"):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -72,7 +72,17 @@ class Effect:
     @property
     def harm(self) -> float:
         """How far the newcomer is on the bad side, in margins: 1 at the margin, negative where it is better."""
-        value, margin = self.found.value, self.margin
+        return self._in_margins(self.found.value)
+
+    @property
+    def harms(self) -> tuple[float, float, float]:
+        """The harm with the ends of its interval at 95 %; without an interval, three times the harm."""
+        ends = [self.found.value if end is None else end for end in (self.found.low, self.found.high)]
+        low, high = sorted(map(self._in_margins, ends))
+        return self.harm, low, high
+
+    def _in_margins(self, value: float) -> float:
+        margin = self.margin
         if self.metric.ratio:
             value, margin = math.log(value), math.log1p(margin)
         return (value if self.metric.better == "lower" else -value) / margin
