@@ -14,6 +14,7 @@ pub mod http;
 pub mod load;
 pub mod middlebox;
 pub mod network;
+mod noted;
 pub mod page;
 pub mod radio;
 pub mod recorder;

@@ -2,17 +2,15 @@
 
 use crate::build::{Beside, FlowPart, Owner, Run, build};
 use crate::fidelity::Fidelity;
+use crate::noted::{Noted, Notes, received};
 use crate::recorder::{Files, Recorded, Recorder};
 use crate::result::{
     Baseline, DensityResult, RunResult, ScheduleResult, SeriesResult, ShadowResult, TraceResult, shadow_series,
 };
 use crate::scenario::{Scenario, ScenarioError};
-use crate::world::{Process, ProcessId, Stall};
+use crate::world::{Process, ProcessId};
 use haltere_net::{Metric, Span, Time};
 use haltere_transport::Role;
-
-/// How often a recorded run notes what each flow has received.
-const NOTED: Span = Span::from_millis(100);
 
 /// Runs a scenario in the model: a pure function of its arguments.
 pub fn run(scenario: &Scenario, seed: u64, replication: u64) -> Result<RunResult, ScenarioError> {
@@ -113,13 +111,6 @@ fn density(run: &Run, flow: &FlowPart) -> Option<DensityResult> {
     Some(DensityResult::new(flow.number, &client.stats().reassembly?.reordering))
 }
 
-/// The bytes of its object that a flow had received, over time.
-type Noted = Vec<(Time, u64)>;
-
-fn received(run: &Run, flow: usize) -> u64 {
-    run.world.process(run.flows[flow].ends.client).received()
-}
-
 /// The ends that a run waits for.
 pub(crate) struct Ends {
     /// Which processes are still waited for.
@@ -170,52 +161,24 @@ fn drive(
     let end = Time::ZERO + scenario.end();
     let held = vec![None; run.world.topology().edges().len()];
     let mut baseline = Baseline { from: Time::ZERO, bytes: vec![(0, 0); run.flows.len()], held };
-    let mut noted: Vec<Noted> = if files.is_some() { vec![Noted::new(); run.flows.len()] } else { Vec::new() };
+    let flows = run.flows.len();
+    let mut notes = Notes::new(if files.is_some() { flows } else { 0 }, flows, scenario.rate_window);
     let mut outcome = Ok(false);
     if let Some(from) = scenario.measure_from().map(|from| Time::ZERO + from) {
-        outcome = go(&mut run, from, &mut noted, &mut done);
+        outcome = notes.go(&mut run, from, &mut done);
         for (flow, bytes) in baseline.bytes.iter_mut().enumerate() {
             *bytes = (received(&run, flow), run.receiver(flow).received_wire_bytes);
         }
         (baseline.from, baseline.held) = (from, run.world.held());
     }
     if outcome == Ok(false) {
-        outcome = go(&mut run, end, &mut noted, &mut done);
+        outcome = notes.go(&mut run, end, &mut done);
     }
     let measured = scenario.duration.map(|d| d.whole.saturating_sub(d.measure_from.unwrap_or(Span::ZERO)));
-    let result = run.result(outcome, &baseline, measured);
+    let mut result = run.result(outcome, &baseline, measured);
+    let (noted, steps) = notes.into_parts();
+    if let Some(steps) = steps {
+        run.add_rates(&mut result, &steps, scenario.measure_from());
+    }
     Ok((result, run, noted))
-}
-
-/// Runs until `until`. With places for what flows have received, notes it at the beginning, in steps, and at the end.
-fn go(
-    run: &mut Run,
-    until: Time,
-    noted: &mut [Noted],
-    mut done: impl FnMut(&[Process], ProcessId) -> bool,
-) -> Result<bool, Stall> {
-    if noted.is_empty() {
-        return run.world.run(until, &mut done);
-    }
-    loop {
-        let now = run.world.now();
-        for (flow, noted) in noted.iter_mut().enumerate() {
-            if noted.last().is_none_or(|last| last.0 < now) {
-                noted.push((now, received(run, flow)));
-            }
-        }
-        if now >= until {
-            return Ok(false);
-        }
-        match run.world.run(until.min(now + NOTED), &mut done) {
-            Ok(false) => {}
-            over => {
-                let now = run.world.now();
-                for (flow, noted) in noted.iter_mut().enumerate() {
-                    noted.push((now, received(run, flow)));
-                }
-                return over;
-            }
-        }
-    }
 }

@@ -7,6 +7,7 @@ mod loads;
 mod messages;
 mod probes;
 mod radio;
+mod rates;
 mod seen;
 mod shadows;
 mod summary;
@@ -24,6 +25,7 @@ pub use loads::LoadResult;
 pub use messages::{MessagesResult, SeenMessages};
 pub use probes::{ProbeResult, Seen};
 pub use radio::RadioResult;
+pub use rates::{RateResult, ReachedResult};
 pub use seen::{RealResult, SeenRun};
 use serde::Serialize;
 pub(crate) use shadows::series as shadow_series;
@@ -62,6 +64,9 @@ columns! {
         pub events: u64 = SIMULATION,
         /// Packets with data delivered to clients.
         pub data_packets: u64,
+        /// How fast the flows reached a state, if the scenario gives the length of windows.
+        #[serde(flatten, skip_serializing_if = "Option::is_none")]
+        pub reached: Option<ReachedResult>,
         /// The flows, in the scenario's order.
         pub flows: Vec<FlowResult>,
         /// The directions of links.
@@ -230,6 +235,9 @@ columns! {
         },
         /// Time from the client's connect until each object of a page was complete; null for an object that was not.
         pub objects_s: Option<Vec<Option<f64>>> = SIMULATION,
+        /// How its goodput changed, if the scenario gives the length of windows.
+        #[serde(flatten, skip_serializing_if = "Option::is_none")]
+        pub rates: Option<RateResult>,
         /// The use of the radio of its client, or of its publishers, if it has one.
         #[serde(flatten, skip_serializing_if = "Option::is_none")]
         pub radio: Option<RadioResult>,

@@ -34,6 +34,7 @@ pub use topology::{GraphLink, Kind, Path, Topology};
 pub use words::LinkInWords;
 
 use crate::load::{Load, LoadSpec};
+use crate::noted::STEPS;
 use flow::FlowSpec;
 use haltere_net::Span;
 use mqtt::{BrokerSpec, Totals};
@@ -70,6 +71,8 @@ pub struct Scenario {
     pub time_limit: Option<Span>,
     /// When the run stops, whether transfers are finished or not.
     pub duration: Option<Duration>,
+    /// The length of the windows over which the goodput of flows is measured, if it is.
+    pub rate_window: Option<Span>,
     /// The implementation of the links of a real network.
     pub links: Links,
     /// The phases of the hosts' timer ticks.
@@ -128,6 +131,9 @@ struct ScenarioSpec {
     duration: Option<Quantity<Span>>,
     /// Count goodput from this time on. Needs `duration`.
     measure_from: Option<Quantity<Span>>,
+    /// Also measure how the goodput of flows changes, over windows of this length (at least 10ms): its oscillation, the longest
+    /// silence, the times of convergence and response. Only simulated runs have these columns.
+    rate_window: Option<Quantity<Span>>,
     /// The implementation of the links of a real network: `kernel` (netem; the default) or `haltere` (its emulator).
     /// The model always uses its own links.
     #[serde(default)]
@@ -212,6 +218,10 @@ fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, ScenarioError> 
 
 /// The largest number of flows in a scenario.
 const MAX_FLOWS: usize = 100_000;
+/// The most values that are noted of all flows in the steps of windows: 400 MB.
+const MOST_NOTED: u64 = 50_000_000;
+/// The shortest window over which goodput is measured.
+const SHORTEST_WINDOW: Span = Span::from_millis(10);
 /// When a run without a duration has failed if the scenario does not say.
 const TIME_LIMIT: Span = Span::from_secs(3600);
 
@@ -243,10 +253,12 @@ impl Scenario {
         let probes = parsed(spec.probes, "probes", |probe, path| probe.probe(path, &topology))?;
         let loads = parsed(spec.loads, "loads", |load, path| load.loads(path, &topology))?.concat();
         let duration = duration(spec.duration.map(|q| q.0), spec.measure_from.map(|q| q.0))?;
+        let rate_window = rate_window(spec.rate_window.map(|q| q.0), frame.duration)?;
         let time_limit = spec.time_limit.map(|q| q.0);
         let scenario = Scenario {
             time_limit,
             duration,
+            rate_window,
             links: spec.links,
             ticks: spec.ticks,
             topology,
@@ -256,6 +268,7 @@ impl Scenario {
             loads,
         };
         scenario.check_end()?;
+        scenario.check_window()?;
         Ok(scenario)
     }
 
@@ -273,6 +286,22 @@ impl Scenario {
         if self.duration.is_none() && !ends.contains(&true) {
             let message = "nothing ends the run: give the scenario a duration, or a probe or load a count";
             return Err(error("duration", message));
+        }
+        Ok(())
+    }
+
+    /// Checks whether the memory suffices for what is noted in the steps of windows.
+    fn check_window(&self) -> Result<(), ScenarioError> {
+        let Some(window) = self.rate_window else { return Ok(()) };
+        let steps = self.end().as_nanos() / window.scaled(1, STEPS as u64).as_nanos();
+        if steps.saturating_mul(self.flows.len() as u64) > MOST_NOTED {
+            let end = if self.duration.is_some() { "duration" } else { "time_limit" };
+            let message = format!(
+                "{window} is too short for {} flows over {}: give a longer one, or a shorter {end}",
+                self.flows.len(),
+                self.end()
+            );
+            return Err(error("rate_window", message));
         }
         Ok(())
     }
@@ -312,5 +341,18 @@ fn duration(whole: Option<Span>, measure_from: Option<Span>) -> Result<Option<Du
             Err(error("measure_from", format!("{from} is not before duration, {whole}")))
         }
         _ => Ok(whole.map(|whole| Duration { whole, measure_from })),
+    }
+}
+
+fn rate_window(window: Option<Span>, duration: Option<Span>) -> Result<Option<Span>, ScenarioError> {
+    match (window, duration) {
+        (Some(window), _) if window < SHORTEST_WINDOW => Err(error(
+            "rate_window",
+            format!("{window} is too short: give at least {SHORTEST_WINDOW}, or leave it out"),
+        )),
+        (Some(window), Some(duration)) if window > duration => {
+            Err(error("rate_window", format!("{window} is longer than duration, {duration}")))
+        }
+        _ => Ok(window),
     }
 }

@@ -44,6 +44,7 @@ fn each_metric_has_a_name_of_its_own_and_shares_are_of_columns() {
 #[test]
 fn a_result_has_the_declared_columns() {
     let scenario = json!({
+        "rate_window": "10ms",
         "topology": { "kind": "point-to-point", "link": { "rate": "10Mbit/s", "delay": "5ms" } },
         "flows": [{ "contender": "tcp/cubic", "size": "50kB" }],
         "probes": [{ "kind": "udp", "size": "100B", "interval": "10ms" }],

@@ -24,6 +24,7 @@ mod pages;
 mod pcapng;
 mod probes;
 mod qlog;
+mod rates;
 mod scenarios;
 mod shadows;
 #[path = "../../../../tests/rust/skips.rs"]
