@@ -72,9 +72,27 @@ def test_ledbat_is_named_for_nothing_that_it_does_to_others(rows: Rows) -> None:
     assert "worse" not in {one.standing for one in rows("tcp/ledbat", "5.2", quick=True)}
 
 
+def test_coupled_subflows_leave_more_to_others_where_all_paths_share_a_bottleneck(rows: Rows) -> None:
+    """The aim of RFC 6356: subflows that share a bottleneck take no more than one flow does."""
+    row = next(one for one in rows("tcp/lia", "7.10", quick=True) if one.row.title == "Multipath transport")
+    (shared,) = (one for one in row.effects if "queue" in one.place)
+    assert shared.metric.name == "goodput" and shared.metric.flow == "other"
+    assert shared.beyond(good=True, effects=1)
+
+
+def test_convergence_and_response_are_told(rows: Rows) -> None:
+    """Four flows of CUBIC do not keep within a quarter of their share for 5 s; those of BBRv3 do."""
+    (fairness,) = rows("tcp/bbr3", "5.1.4", quick=True)
+    convergence = fairness.effects[-1]
+    assert convergence.metric.name == "convergence" and convergence.beyond(good=True, effects=1)
+    (change,) = rows("tcp/bbr", "7.9", quick=True)
+    response = [one for one in change.effects if one.metric.name == "response"]
+    assert len(response) == 3 and all(one.newcomer > one.other for one in response)
+
+
 def test_who_is_held_against_itself_is_no_worse_anywhere(rows: Rows) -> None:
     """The dice are the same, so that the runs are: no effect, in no row."""
-    found = rows(CUBIC, "5.1", "7.1", quick=True)
+    found = rows(CUBIC, "5.1", "7.1", "7.9", quick=True)
     assert {one.standing for one in found} == {"no worse"}
     assert all(one.found.exact for row in found for one in row.effects)
 
