@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import tomli_w
 
 from conftest import ROOT, Haltere
-from haltere import core, report, shipped
+from haltere import core, load, report, shipped
 from haltere.cli import exits
 from haltere.documents import Document
 from haltere.errors import InputError
@@ -20,6 +21,7 @@ from haltere.evaluation import Effect, Judged, evaluate
 from haltere.evaluation.evaluating import judged, plan
 from haltere.evaluation.judging import word
 from haltere.evaluation.sheet import read
+from haltere.evaluation.words import harm
 from haltere.metrics import METRICS
 from haltere.metrics.tables import from_scale
 from haltere.runner.campaign import Campaign
@@ -90,6 +92,33 @@ def test_convergence_and_response_are_told(rows: Rows) -> None:
     assert len(response) == 3 and all(one.newcomer > one.other for one in response)
 
 
+def test_harm_is_told_from_the_flow_by_itself(rows: Rows, tmp_path: Path) -> None:
+    (row,) = rows("tcp/scalable", "5.2.1", quick=True)
+    assert row.effects and all(one.harm is not None for one in row.effects)
+    flows = load(tmp_path / "results").flows.filter(pl.col("label") == "other", pl.col("queue") == "0.5bdp")
+    pairs = flows.filter(pl.col("sender") == "tcp/scalable").join(
+        flows.filter(pl.col("experiment") == "beside-nobody"), on="replication", suffix="_alone"
+    )
+    expected = (1 - pairs["goodput_bps"] / pairs["goodput_bps_alone"]).mean()
+    found = next(one for one in row.effects if one.place == {"other": CUBIC, "queue": "0.5bdp"})
+    assert found.metric.name == "goodput" and found.harm is not None
+    assert found.harm.newcomer.value == pytest.approx(expected)
+    # Two flows of CUBIC share the link, which one of them has alone; short flows take less of it than either.
+    assert 0.35 < found.harm.other.value < 0.65 < found.harm.newcomer.value
+    assert found.harm.alone == pytest.approx(9.65, rel=0.02)
+    assert found.other < found.harm.instead["short flows"] < found.harm.alone
+    assert harm(found).startswith("alone 9.6") and "of tcp/cubic 0." in harm(found)
+
+
+def test_results_without_the_flow_by_itself_are_judged_and_tell_no_harm(tmp_path: Path) -> None:
+    planned = plan("tcp/vegas", against=[CUBIC], sections=["5.2.1"], quick=True, out=tmp_path, replications=3)
+    results = Campaign(planned.study, out=tmp_path / "there", replications=3, experiments=["beside"]).run()
+    found = judged(results, shipped.locate("evaluate"))
+    assert found is not None
+    (row,) = [one for one in found.rows if one.row.section == "5.2.1"]
+    assert row.effects and all(one.harm is None and harm(one) == "" for one in row.effects)
+
+
 def test_who_is_held_against_itself_is_no_worse_anywhere(rows: Rows) -> None:
     """The dice are the same, so that the runs are: no effect, in no row."""
     found = rows(CUBIC, "5.1", "7.1", "7.9", quick=True)
@@ -153,6 +182,10 @@ def test_experiments_that_a_newcomer_cannot_take_part_in_are_left_out_and_said(r
     assert "paths" not in campaign.experiments and "loss" in campaign.experiments
     left: Any = campaign.study.file.parameters["left_out"]
     assert "quinn has one path" in left["paths"]
+    # Nobody asks what is there without a newcomer that is not there either.
+    sheet = read(shipped.locate("evaluate"))
+    assert sheet is not None and "beside-nobody" in sheet.experiments
+    assert "beside-nobody" not in sheet.without(["beside"]) and "paths" in sheet.without(["beside"])
 
 
 @pytest.mark.parametrize(
@@ -182,6 +215,7 @@ def test_the_results_are_a_study_of_their_own_and_have_a_report(haltere: Haltere
     data = json.loads(haltere("evaluate", *arguments, "--out", "far", "--json").stdout)
     (row,) = data["rows"]
     assert row["section"] == "7.5" and row["effects"][0]["metric"] == "completion_time"
+    assert row["effects"][0]["harm"] is None
     again = report.build(tmp_path / "far", shipped.locate("evaluate"), tmp_path / "again")
     assert (tmp_path / "far" / "report.html").read_text() == again.read_text()
 
@@ -216,7 +250,10 @@ def test_each_experiment_is_judged_and_drawn() -> None:
     for row in sheet.rows:
         assert bool(row.parts) + bool(row.missing) + bool(row.judgement) == 1, row.section
         for part in row.parts:
-            assert set(part.by) <= set(study.factors(part.experiment)), row.section
+            factors = study.factors(part.experiment)
+            assert set(part.by) <= set(factors), row.section
+            there = {name: levels for name, levels in factors.items() if name != sheet.factor}
+            assert all(study.factors(name) == there for name in part.instead.values()), row.section
 
 
 def test_all_controls_of_the_model_are_newcomers_of_a_variant() -> None:

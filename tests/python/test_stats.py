@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 from haltere.metrics import METRICS
 from haltere.metrics.tables import from_scale
-from haltere.stats import Interval, aggregation_benefit, holm, jain, mean, median, paired
+from haltere.stats import Interval, aggregation_benefit, harm, holm, jain, mean, median, paired
 from haltere.stats.intervals import _bca_tails, clopper_pearson
 
 positive = st.floats(1e-3, 1e9)
@@ -34,6 +34,20 @@ def test_jain_lies_between_1_over_n_and_1_and_knows_no_scale(rates: list[float],
     assert 1 / len(rates) <= index * (1 + 1e-12)
     assert index <= 1 + 1e-12
     assert jain([rate * scale for rate in rates]) == pytest.approx(index)
+
+
+def test_harm_is_the_share_of_what_somebody_has_alone() -> None:
+    # Goodput: 10 Mbit/s alone, 4 beside; completion time: 5 s alone, 20 beside.
+    assert harm(10.0, 4.0, "higher") == pytest.approx(0.6)
+    assert harm(5.0, 20.0, "lower") == pytest.approx(0.75)
+    for better in ("higher", "lower"):
+        assert harm(3.0, 3.0, better) == 0
+        assert harm(0.0, 0.0, better) == 0
+    assert harm(10.0, 0.0, "higher") == 1 and harm(0.0, 1.0, "lower") == 1
+    assert harm(10.0, 12.0, "higher") == pytest.approx(-0.2), "who helps does negative harm"
+    for bad in (-1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="harm"):
+            harm(1.0, bad, "higher")
 
 
 def test_mean_has_student_s_interval() -> None:

@@ -14,6 +14,7 @@ from haltere.cli.run import tell_failed
 from haltere.documents import shown
 from haltere.errors import Interrupted
 from haltere.evaluation.evaluating import AGAINST, STUDY, judged, plan
+from haltere.evaluation.harm import Harm
 from haltere.evaluation.judging import Effect, Judged, Judgement
 from haltere.evaluation.words import effect, leading, margin, summary
 from haltere.executor import ThreadExecutor
@@ -107,4 +108,14 @@ def _effect(one: Effect) -> dict[str, Any]:
         "effect": one.found.value,
         "low": one.found.low,
         "high": one.found.high,
+        "harm": None if one.harm is None else _harm(one.harm),
+    }
+
+
+def _harm(one: Harm) -> dict[str, Any]:
+    harm = {"newcomer": one.newcomer, "other": one.other}
+    return {
+        "alone": one.alone,
+        "instead": dict(one.instead),
+        **{whose: {"value": of.value, "low": of.low, "high": of.high} for whose, of in harm.items()},
     }

@@ -94,18 +94,18 @@ def plan(
         senders[0]["label"] += " as newcomer"
     folder = shipped.locate(STUDY)
     sheet = sheets.required(folder)
-    wanted = (sheet.of_sections(sections) if sections else sheet).experiments
+    chosen = sheet.of_sections(sections) if sections else sheet
     file = folder / "study.toml"
     data = Document.read(file).data
     data["study"]["title"] = f"{contender} by the sections of RFC 9743"
     data["parameters"] = {PARAMETER: senders}
     stacks = any(core.contender(one)["implementation"] for one in (contender, *against))
     at: list[Fidelity] | None = ["stack"] if stacks else None
-    left = _left_out(Document(str(file), "", data), wanted, at)
+    left = _left_out(Document(str(file), "", data), chosen.compared, at)
     for name in left:
         del data["experiments"][name]
         data["variants"][QUICK]["experiments"].pop(name, None)
-    missing = {name: reason for name, reason in left.items() if name in wanted}
+    missing = {name: reason for name, reason in left.items() if name in chosen.compared}
     if missing:
         data["parameters"][LEFT_OUT] = missing
     document = Document(str(file), tomli_w.dumps(data), data)
@@ -114,7 +114,7 @@ def plan(
         study,
         out=out or Path("results") / f"{STUDY}-{_slug(contender)}",
         replications=replications,
-        experiments=[name for name in wanted if name not in left],
+        experiments=chosen.without(left),
     )
 
 
@@ -152,7 +152,7 @@ def _judged(results: Results, folder: Path, sheet: sheets.Sheet) -> Judgement:
     parameters = Document.parse("study.toml", str(results.manifest["study_text"])).data.get("parameters", {})
     left = parameters.get(LEFT_OUT, {})
     there = {*tables.factors, *left}
-    if not there.issuperset(sheet.experiments):  # sections were chosen
+    if not there.issuperset(sheet.compared):  # sections were chosen
         rows = tuple(row for row in sheet.rows if row.parts and all(part.experiment in there for part in row.parts))
         sheet = sheet.model_copy(update={"rows": rows})
     newcomer, *against = senders(sheet, tables) or [""]

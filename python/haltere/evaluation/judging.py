@@ -21,6 +21,7 @@ from typing import Literal
 import polars as pl
 
 from haltere.claims.comparison import MissingDataError, compare
+from haltere.evaluation.harm import Harm, Place, harm
 from haltere.evaluation.sheet import Part, Row, Sheet
 from haltere.figures.spec import FigureList
 from haltere.metrics import Metric, quantities
@@ -44,6 +45,7 @@ class Effect:
         newcomer: the newcomer's mean value.
         other: the other's mean value.
         found: the ratio or difference with its interval at 95 %.
+        harm: what is there without the newcomer, and what it and the other take of that; None if it is not known.
     """
 
     against: str
@@ -53,6 +55,7 @@ class Effect:
     newcomer: float
     other: float
     found: Interval
+    harm: Harm | None = None
 
     @property
     def reaches(self) -> tuple[float, float]:
@@ -70,7 +73,7 @@ class Effect:
         return wide.low > (good_end if good else bad_end) if above else wide.high < (good_end if good else bad_end)
 
     @property
-    def harm(self) -> float:
+    def excess(self) -> float:
         """How far the newcomer is on the bad side, in margins: 1 at the margin, negative where it is better."""
         return self._in_margins(self.found.value)
 
@@ -197,12 +200,13 @@ def _effects(part: Part, data: _Data, other: str) -> Iterator[Effect]:
     factors = {name: list(levels) for name, levels in of_all.items() if name != data.factor}
     metric = data.metric(part)
     split = [quantities.ordered(factors[name]) for name in part.by]
-    for place in itertools.product(*split):
-        levels = dict(zip(part.by, place, strict=True))
+    for chosen in itertools.product(*split):
+        levels = dict(zip(part.by, chosen, strict=True))
         over = {**factors, **{name: [level] for name, level in levels.items()}}
         found = compare(data.tables, part.experiment, metric, data.factor, data.newcomer, other, over=over)
         its, others = (_mean(part, data, metric, {**over, data.factor: [one]}) for one in (data.newcomer, other))
-        yield Effect(other, levels, metric, part.margin, its, others, found.pooled())
+        place = Place(data.tables, part, metric, data.factor, over)
+        yield Effect(other, levels, metric, part.margin, its, others, found.pooled(), harm(place, data.newcomer, other))
 
 
 def _mean(part: Part, data: _Data, metric: Metric, where: Mapping[str, Sequence[str]]) -> float:

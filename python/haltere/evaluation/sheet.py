@@ -24,6 +24,8 @@ class Part(_Table):
     """One thing that a row is judged by: a metric of an experiment, for each level of the factors `by` for itself.
 
     `margin` is how much worse still counts as no worse: a share of a ratio, or a difference in the metric's unit.
+    `instead` has experiments with somebody else in the newcomer's place, by the words for them. Their factors are those
+    of `experiment` but for the sheet's. From `nobody` the harm is told.
     """
 
     experiment: str
@@ -31,6 +33,7 @@ class Part(_Table):
     flow: str | None = None
     margin: Annotated[float, Field(gt=0)]
     by: tuple[str, ...] = ()
+    instead: dict[str, str] = {}
 
 
 class Row(_Table):
@@ -67,9 +70,19 @@ class Sheet(_Table):
         return self.model_copy(update={"rows": tuple(kept)})
 
     @property
-    def experiments(self) -> list[str]:
-        """The experiments that its rows are judged by."""
+    def compared(self) -> list[str]:
+        """The experiments in which the newcomer stands."""
         return list(dict.fromkeys(part.experiment for row in self.rows for part in row.parts))
+
+    @property
+    def experiments(self) -> list[str]:
+        """The experiments in which the newcomer stands, and those that say what is there without it."""
+        return self.without(())
+
+    def without(self, left_out: Collection[str]) -> list[str]:
+        """Return all experiments but those that are left out, and those that belong to these alone."""
+        parts = [part for row in self.rows for part in row.parts if part.experiment not in left_out]
+        return list(dict.fromkeys(name for part in parts for name in (part.experiment, *part.instead.values())))
 
 
 def _below(section: str, of: str) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from haltere.stats.intervals import Interval, mean, mean_of_amounts, median
     from haltere.stats.pairs import Paired, holm, paired
     from haltere.stats.ranking import Lead, leads, replications_needed
-    from haltere.stats.rates import aggregation_benefit, jain
+    from haltere.stats.rates import aggregation_benefit, harm, jain
     from haltere.stats.student import difference, paired_p, welch_p
     from haltere.stats.trimmed import p_of_shift, trimmed_mean, typical
 
@@ -24,6 +24,7 @@ __all__ = [
     "Paired",
     "aggregation_benefit",
     "difference",
+    "harm",
     "holm",
     "jain",
     "leads",
@@ -47,7 +48,7 @@ __getattr__, __dir__ = lazy.names_of(
         "intervals": ["Interval", "mean", "mean_of_amounts", "median"],
         "pairs": ["Paired", "holm", "paired"],
         "ranking": ["Lead", "leads", "replications_needed"],
-        "rates": ["aggregation_benefit", "jain"],
+        "rates": ["aggregation_benefit", "harm", "jain"],
         "student": ["difference", "paired_p", "welch_p"],
         "trimmed": ["p_of_shift", "trimmed_mean", "typical"],
     },

@@ -1,9 +1,10 @@
-"""Rates together: Jain's fairness index, and the benefit of several paths over the best of them."""
+"""Rates together: Jain's fairness index, harm to others, and the benefit of several paths over the best of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 
 def jain(rates: Sequence[float]) -> float:
@@ -24,6 +25,29 @@ def jain(rates: Sequence[float]) -> float:
         return math.nan
     shares = [rate / largest for rate in rates]  # the index does not depend on the scale, and squares cannot overflow
     return math.fsum(shares) ** 2 / (len(shares) * math.fsum(share * share for share in shares))
+
+
+def harm(alone: float, beside: float, better: Literal["lower", "higher"]) -> float:
+    """Return the harm that somebody does to another's performance.
+
+    0 if the other has what it has alone, 1 if nothing of it is left, negative if it has more. There is no harm where
+    more is better and it has nothing alone, nor where less is better and it has nothing beside the one that is judged.
+
+    Args:
+        alone: the other's performance by itself, x.
+        beside: its performance beside the one that is judged, y, in the same unit.
+        better: `higher` if more is better, with harm (x - y) / x; `lower` if less is, with harm (y - x) / y.
+
+    Raises:
+        ValueError: if a number is negative or not finite.
+
+    Source: R. Ware, M. K. Mukerjee, S. Seshan, J. Sherry, "Beyond Jain's Fairness Index: Setting the Bar For The
+    Deployment of Congestion Control Algorithms", HotNets 2019, section 4.
+    """
+    if not all(math.isfinite(one) and one >= 0 for one in (alone, beside)):
+        raise ValueError(f"harm needs finite numbers of at least 0, got {alone} and {beside}")
+    of, lost = (alone, alone - beside) if better == "higher" else (beside, beside - alone)
+    return lost / of if of > 0 else 0.0
 
 
 def aggregation_benefit(goodput: float, single: Sequence[float]) -> float:
