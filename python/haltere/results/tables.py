@@ -90,10 +90,17 @@ def samples(probe: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _whole(run: Run, result: dict[str, Any]) -> dict[str, Any]:
-    """Return a run's own columns: of its result, of its path, and of its bottleneck."""
+    """Return a run's own columns: of its result, its loads, its path, and its bottleneck."""
     path = {} if run.path is None else {"path_rtt_s": run.path.rtt_us / 1e6, "path_hops": run.path.hops}
     bottleneck = {f"bottleneck_{name}": value for name, value in bottleneck_of(result["links"]).items()}
-    return {**result, **fairness(result["flows"]), **path, **bottleneck}
+    return {**result, **fairness(result["flows"]), **_loads(result), **path, **bottleneck}
+
+
+def _loads(result: dict[str, Any]) -> dict[str, float]:
+    """Return the rate of all loads of a run together, if it had some and took time."""
+    loads = result.get("loads", ())
+    received: int = sum(load["received_bytes"] for load in loads)
+    return {"loads_bps": 8 * received / result["virtual_s"]} if loads and result["virtual_s"] else {}
 
 
 def bottleneck_of(links: list[dict[str, Any]], direction: str = "down") -> dict[str, Any]:

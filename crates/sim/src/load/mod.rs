@@ -1,9 +1,10 @@
-//! Loads: datagrams that are sent whatever the network does, beside the flows.
+//! Loads: datagrams beside the flows, that no congestion control of transports holds back.
 //!
 //! A kind of load is a file here: its [`LoadKind`] says which fields it has and makes its [`Shape`], whose [`Pattern`] the
 //! [`Source`] asks when packets leave.
 
 mod ends;
+mod nada;
 
 pub use ends::{Sink, Source, Sourced};
 
@@ -36,6 +37,8 @@ haltere_net::built_in! {
     POISSON = poisson,
     /// The packets of a capture.
     REPLAY = replay,
+    /// Video whose rate a congestion control sets.
+    MEDIA = media,
 }
 
 /// A kind of load.
@@ -121,6 +124,9 @@ pub trait Pattern: Send {
     fn on_answer(&mut self, _: &Round, _: Time) -> Option<Time> {
         None
     }
+
+    /// The packet of this number was answered, of whatever round.
+    fn heard(&mut self, _number: u64, _now: Time) {}
 }
 
 /// A train, a period with packets and the one without after it, or a repetition.
@@ -172,9 +178,10 @@ pub struct LoadSpec {
     /// Its shape in time.
     #[schemars(schema_with = "kinds")]
     kind: String,
-    /// Not for `replay`: payload of a UDP datagram (default 1450B); an IP packet is 28 bytes longer.
+    /// Not for `replay`: payload of a UDP datagram (default 1450B; media: at most 1200B); an IP packet is 28 bytes longer.
     pub size: Option<Quantity<Bytes>>,
-    /// The rate at which packets leave, counted in IP packets. Trains without it leave at once.
+    /// The rate at which packets leave, counted in IP packets. Trains without it leave at once. Media: the largest rate of the
+    /// encoder (default 1.5Mbit/s).
     pub rate: Option<Quantity<Rate>>,
     /// Trains: packets of a train.
     pub packets: Option<u64>,

@@ -3,7 +3,7 @@
 use super::seen::RealResult;
 use super::{CellResult, FlowResult, LinkResult, LoadResult, ProbeResult, RunResult};
 use haltere_net::columns;
-use haltere_net::columns::{About, Better, Column, Comparison, METRIC, Of, PLAIN, Shown};
+use haltere_net::columns::{About, Better, Column, Comparison, MBIT_S, METRIC, Of, PLAIN, Shown};
 
 columns! {
     /// Columns of a run's table that are not in its result.
@@ -27,6 +27,12 @@ columns! {
         pub jain_up: Option<f64>,
         /// Jain's index between all flows, where they go both ways.
         pub jain_both: Option<f64>,
+        /// The rate of the packets of all loads that arrived, over the whole run, bit/s; null without loads.
+        pub loads_bps: Option<f64> = About {
+            better: Better::Higher,
+            metrics: &[Shown { name: "load_rate", label: "Rate of the loads", scale: MBIT_S, ..METRIC }],
+            ..PLAIN
+        },
         /// The RTT of the measured path that the run was over, where its topology is drawn from such.
         pub path_rtt_s: Option<f64>,
         /// The hops of that path.

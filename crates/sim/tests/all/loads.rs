@@ -299,3 +299,44 @@ fn errors_name_the_field_and_the_remedy() {
         assert!(error.message.contains(remedy), "{given}: {error}");
     }
 }
+
+#[test]
+fn a_call_takes_what_its_encoder_can_and_holds_back_behind_a_slow_link() {
+    let rate = |found: &RunResult| found.loads[0].received_bytes as f64 * 8.0 / found.virtual_s;
+    let long = |link: &str| alone(link, r#""kind": "media""#).replace(r#""10s""#, r#""60s""#);
+    let free = result(&long(LINK));
+    let load = &free.loads[0];
+    assert!((1.3e6..1.5e6).contains(&rate(&free)), "{}", rate(&free));
+    assert!(load.answered_packets + 20 > load.sent_packets && load.rounds > 1790, "{load:?}");
+    assert_eq!(free.links[0].dropped_queue, 0);
+    // An encoder of less is asked for less.
+    let small = result(&long(LINK).replace(r#""media""#, r#""media", "rate": "500kbit/s""#));
+    assert!((450e3..500e3).contains(&rate(&small)), "{}", rate(&small));
+    // NADA keeps a queue of XREF * RMAX / rate, some 18 ms here, and not the whole second that there is room for.
+    let slow = result(&long(r#""rate": "800kbit/s", "delay": "20ms", "queue": "100kB""#));
+    assert!((550e3..800e3).contains(&rate(&slow)), "{}", rate(&slow));
+    assert!(slow.links[0].mean_queueing_delay_s < 0.1, "{}", slow.links[0].mean_queueing_delay_s);
+}
+
+#[test]
+fn a_call_yields_to_a_flow_that_fills_the_queue_and_differs_with_the_replication_alone() {
+    let json = r#"{"duration": "40s",
+        "topology": {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "5Mbit/s", "delay": "25ms", "queue": "188kB"},
+            "access": {"rate": "1Gbit/s", "delay": "0ms"}},
+        "flows": [{"contender": "tcp/cubic", "app": "raw"}], "loads": [{"kind": "media", "pair": 1}]}"#;
+    let received =
+        |replication| run(&Scenario::from_json(json).unwrap(), 1, replication).unwrap().loads[0].received_bytes;
+    let bytes = received(0);
+    assert!((150e3 * 30.0 / 8.0..1.0e6 * 40.0 / 8.0).contains(&(bytes as f64)), "{bytes}");
+    assert_eq!(bytes, received(0));
+    assert_ne!(bytes, received(1));
+}
+
+#[test]
+fn a_call_below_its_least_rate_is_refused() {
+    let json = alone(LINK, r#""kind": "media", "rate": "100kbit/s""#);
+    let error = Scenario::from_json(&json).unwrap_err();
+    assert_eq!(error.path, "loads[0].rate");
+    let other = Scenario::from_json(&alone(LINK, r#""kind": "media", "packets": 3"#)).unwrap_err();
+    assert_eq!(other.path, "loads[0].packets");
+}
