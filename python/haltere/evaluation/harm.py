@@ -24,7 +24,7 @@ _ALONE = "alone"
 
 @dataclass(frozen=True)
 class Harm:
-    """What a flow has without the newcomer, and what of that others take.
+    """The values of a flow without the newcomer, and the share of them that others take.
 
     Attributes:
         alone: the flow's mean value with nobody in the newcomer's place, in the metric's unit.
