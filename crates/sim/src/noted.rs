@@ -97,5 +97,7 @@ impl Notes {
 
 /// The bytes of its object that a flow has received.
 pub(crate) fn received(run: &Run, flow: usize) -> u64 {
-    run.world.process(run.flows[flow].ends.client).received()
+    let bytes = run.world.process(run.flows[flow].ends.client).received();
+    // Without those that its receiver only says have arrived.
+    bytes.saturating_sub(run.receiver(flow).concealed_bytes)
 }

@@ -107,6 +107,9 @@ pub struct Stats {
     pub invalid_packets: u64,
     /// Bytes of the packets received on the wire, IP headers included.
     pub received_wire_bytes: u64,
+    /// Bytes of data that were acknowledged and handed to the application, and that never arrived: only receivers that
+    /// misbehave have any.
+    pub concealed_bytes: u64,
     /// The smallest RTT sample.
     pub min_rtt: Option<Span>,
     /// Sum of the RTT samples, ns.
@@ -148,6 +151,7 @@ impl Stats {
             received_packets: self.received_packets + other.received_packets,
             invalid_packets: self.invalid_packets + other.invalid_packets,
             received_wire_bytes: self.received_wire_bytes + other.received_wire_bytes,
+            concealed_bytes: self.concealed_bytes + other.concealed_bytes,
             min_rtt: self.min_rtt.into_iter().chain(other.min_rtt).min(),
             rtt_sum_ns: self.rtt_sum_ns + other.rtt_sum_ns,
             rtt_samples: self.rtt_samples + other.rtt_samples,

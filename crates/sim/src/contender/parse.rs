@@ -376,6 +376,13 @@ impl Contender {
                 "switches delack off, which acknowledges every packet, and sets ack-every: leave one out".into()
             );
         }
+        if self.transport == Transport::Mptcp && self.mechanism("optimistic-acks").is_some_and(Value::is_on) {
+            return Err(
+                "acknowledges what was lost, with which its place in the data of MPTCP is lost: take tcp, or leave \
+                        optimistic-acks out"
+                    .into(),
+            );
+        }
         let of_sack = ["rack", "tlp", "dsack", "sack-blocks", "sack-compression", "sack-compression-acks"];
         let set = of_sack.into_iter().find(|name| self.mechanism(name).is_some_and(Value::is_on));
         if let (Some(Value::Off), Some(name)) = (self.mechanism("sack"), set) {

@@ -187,6 +187,10 @@ columns! {
         pub spurious_retransmissions: u64 = COUNT,
         /// Bytes of data that the server sent again on another path; not of production stacks, which do not tell.
         pub reinjected_bytes: Option<u64> = About { whole: Whole::Sum, ..OF_ORDER },
+        /// Bytes that the receiver acknowledged and handed to the application though they never arrived, if it does so
+        /// (`+optimistic-acks`). They count neither as received nor for goodput.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub concealed_bytes: Option<u64> = About { whole: Whole::Sum, ..OF_ORDER },
         /// The time for which the receiver held data behind missing data (head-of-line blocking); not of production
         /// stacks, which do not tell.
         pub blocked_s: Option<f64> = OF_ORDER,

@@ -129,13 +129,14 @@ impl Run {
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let completion = since_start(progress.completed);
-        let bytes = match (flow.total(), completion) {
-            (Some(size), Some(_)) if seen.is_none() => size,
-            (Some(size), Some(_)) => progress.received.min(size),
-            (size, None) => progress.received.min(size.unwrap_or(u64::MAX)).saturating_sub(baseline.bytes[i].0),
-            (None, Some(_)) => progress.received,
-        };
         let receiver = self.receiver(i);
+        let arrived = |bytes: u64| bytes.saturating_sub(receiver.concealed_bytes);
+        let received = arrived(progress.received.min(flow.total().unwrap_or(u64::MAX)));
+        let bytes = match (flow.total(), completion) {
+            (Some(size), Some(_)) if seen.is_none() => arrived(size),
+            (_, Some(_)) => received,
+            (_, None) => received.saturating_sub(baseline.bytes[i].0),
+        };
         let lasted = progress.completed.unwrap_or(self.world.now()).since(*start);
         let cost = receiver.reassembly.as_deref();
         let order = cost.map(|r| &r.reordering);
@@ -171,6 +172,7 @@ impl Run {
             lost_packets: sender.lost_packets,
             spurious_retransmissions: sender.spurious_retransmissions,
             reinjected_bytes: sender.reassembly.as_ref().map(|_| sender.reinjected_bytes),
+            concealed_bytes: (receiver.concealed_bytes > 0).then_some(receiver.concealed_bytes),
             blocked_s: cost.map(|r| r.blocked.as_secs_f64()),
             most_held_bytes: cost.map(|r| r.most_held),
             mean_held_bytes: cost.and_then(|r| r.mean_held(lasted)),

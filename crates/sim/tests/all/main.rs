@@ -16,6 +16,7 @@ mod loads;
 mod marks;
 mod mechanisms;
 mod migration;
+mod misbehaving;
 mod mqtt;
 mod multipath;
 mod nodes;

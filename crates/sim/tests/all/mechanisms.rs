@@ -36,6 +36,8 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "send-buffer", "", "+send-buffer=32KiB"),
         ("tcp", "l4s", "+ecn=accurate", "+l4s"),
         ("tcp", "hides-marks", "+ecn", "+hides-marks"),
+        ("tcp", "splits-acks", "-byte-counting", "+splits-acks"),
+        ("tcp", "optimistic-acks", "", "+optimistic-acks"),
         ("quic", "hides-marks", "+ecn", "+hides-marks"),
         ("quic", "l4s", "+ecn", "+l4s"),
         ("quic", "initial-window", "", "+initial-window=30"),

@@ -304,6 +304,37 @@ pub const TCP: &[Tcp] = &[
         (|c| Value::from(c.hides_marks), |c, v| c.hides_marks = v.is_on()),
     ),
     Tcp::new(
+        "splits-acks",
+        Kind::Count(2, 1000),
+        "the receiver sends so many acknowledgements in place of one, each of a part: it misbehaves, to be sent more",
+        "Savage et al. 1999, section 2.1; RFC 3465 section 2.1",
+        (|c| off_at_zero(c.split_acks.into()), |c, v| c.split_acks = v.small()),
+    )
+    .on(Value::Number(10))
+    .off()
+    .only("QUIC acknowledges whole packets (RFC 9000 section 13.2)"),
+    Tcp::new(
+        "optimistic-acks",
+        Kind::Segments(0, 1000),
+        "the receiver acknowledges what is lost, and so many segments before they arrive: it misbehaves, to be sent more",
+        "Savage et al. 1999, section 2.3; RFC 9743 section 7.6",
+        (
+            |c| c.optimistic_acks.map_or(Value::Off, |n| Value::Number(n.into())),
+            |c, v| c.optimistic_acks = v.is_on().then(|| v.small()),
+        ),
+    )
+    .on(Value::Number(4))
+    .off()
+    .only("a sender of QUIC finds it by packet numbers that it skips (RFC 9000 section 21.4), which the model has not"),
+    Tcp::new(
+        "byte-counting",
+        Kind::OnOff,
+        "windows grow by what is acknowledged; off: by a segment for each acknowledgement of new data",
+        "RFC 3465; RFC 2581 section 3.1",
+        (|c| Value::from(c.byte_counting), |c, v| c.byte_counting = v.is_on()),
+    )
+    .only("QUIC counts bytes always (RFC 9002 section 7)"),
+    Tcp::new(
         "nagle",
         Kind::OnOff,
         "what does not fill a segment waits while an earlier such segment is not acknowledged (no TCP_NODELAY)",

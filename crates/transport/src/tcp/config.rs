@@ -48,6 +48,7 @@ pub(super) struct Rules {
     pub send_buffer: u64,
     pub wire: u64,
     pub nagle: bool,
+    pub byte_counting: bool,
 }
 
 /// The part of a receive buffer that is advertised as window once full segments have arrived, in 256ths. The rest is
@@ -140,6 +141,15 @@ pub struct Config {
     /// As a receiver, it takes marked packets for unmarked ones, as one that hides congestion from its sender does
     /// (RFC 3168 section 18.2, RFC 9743 section 7.6). Default false.
     pub hides_marks: bool,
+    /// As a receiver, it sends so many acknowledgements in place of one for new data, each for a part of that (Savage et al.
+    /// 1999, section 2.1). With 0 and 1 it does not.
+    pub split_acks: u32,
+    /// As a receiver, it acknowledges so many full segments beyond those that have arrived, and gaps as well: it never asks
+    /// for data again (Savage et al. 1999, section 2.3). With 0 it acknowledges gaps alone. `None`: only data that it has.
+    pub optimistic_acks: Option<u32>,
+    /// Whether congestion control is told how much an acknowledgement delivers (RFC 3465), or that each one for new data
+    /// delivers a full segment (RFC 2581 section 3.1).
+    pub byte_counting: bool,
     /// The retransmission timeout.
     pub rto: RtoRule,
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
@@ -240,6 +250,9 @@ impl Config {
             ecn: algorithm.needs_ecn().then(|| if algorithm.is_l4s() { EchoRule::Accurate } else { EchoRule::Dctcp }),
             l4s: algorithm.is_l4s(),
             hides_marks: false,
+            split_acks: 0,
+            optimistic_acks: None,
+            byte_counting: true,
             rto: RtoRule::LINUX,
             rtts: false,
             tick: Span::from_millis(4),
@@ -322,7 +335,7 @@ impl Config {
     /// The mechanisms that the sending half consults while it runs.
     pub(super) fn rules(&self) -> Rules {
         let Config { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
-        let Config { tso, tso_least, tso_defer, small_queue, send_buffer, nagle, .. } = *self;
+        let Config { tso, tso_least, tso_defer, small_queue, send_buffer, nagle, byte_counting, .. } = *self;
         let wire = self.mss() + u64::from(self.header());
         // Linux checks `tcp_is_sack` for both.
         let (rack, tlp) = (rack && sack, tlp && sack);
@@ -343,6 +356,7 @@ impl Config {
             send_buffer: if send_buffer == 0 { u64::MAX } else { send_buffer },
             wire,
             nagle,
+            byte_counting,
         }
     }
 }

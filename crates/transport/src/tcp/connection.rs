@@ -513,7 +513,8 @@ impl Endpoint for Connection {
     }
 
     fn stats(&self) -> Stats {
-        Stats { reassembly: Some(Box::new(self.rx.reassembly().clone())), ..self.tx.stats.clone() }
+        let (reassembly, concealed_bytes) = (Some(Box::new(self.rx.reassembly().clone())), self.rx.concealed());
+        Stats { reassembly, concealed_bytes, ..self.tx.stats.clone() }
     }
 
     fn bytes_in_flight(&self, _: PathId) -> u64 {

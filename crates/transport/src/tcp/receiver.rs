@@ -1,5 +1,7 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
+mod misbehaving;
+
 use super::config::Config;
 use super::echo::{Asks, Echo};
 use super::memory::Held;
@@ -10,6 +12,7 @@ use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::{Release, Sequence};
 use haltere_net::{Cx, Ecn, Span, Time};
+use misbehaving::Misbehaviour;
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
@@ -79,6 +82,8 @@ pub(super) struct Receiver {
     pub echo: Echo,
     /// An acknowledgement that is sent before any other: its position, and whether it echoes marks.
     early: Option<(u64, bool)>,
+    /// How it misbehaves, if it does.
+    misbehaves: Option<Box<Misbehaviour>>,
     window: Window,
     /// Bytes held behind a gap, and how long they waited.
     pub held: u64,
@@ -125,6 +130,7 @@ impl Receiver {
             recent_timestamp: 0,
             echo: Echo::default(),
             early: None,
+            misbehaves: Misbehaviour::of(config),
             window: Window::new(config),
             held: 0,
             waiting: Waiting::default(),
@@ -158,6 +164,7 @@ impl Receiver {
         if start == end {
             return;
         }
+        self.misbehave(s);
         if s.fin && end > self.next {
             self.fin = Some(end);
         }
@@ -305,21 +312,6 @@ impl Receiver {
         }
     }
 
-    /// Whether an acknowledgement must be sent before any other.
-    #[inline]
-    pub(super) fn owes_early(&self) -> bool {
-        self.early.is_some()
-    }
-
-    /// Fills in that acknowledgement.
-    pub(super) fn acknowledge_early(&mut self, s: &mut Segment) {
-        let Some((ack, echo)) = self.early.take() else { return };
-        s.ack = ack;
-        s.window = self.window.edge.saturating_sub(ack);
-        s.echo = self.recent_timestamp;
-        s.ece = echo;
-    }
-
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
     fn offer_more(&mut self, arrival: Arrival, stored: Held) {
@@ -457,14 +449,14 @@ impl Receiver {
 
     /// Fills in the acknowledgement fields of a segment that is about to be sent.
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
-        s.ack = self.next;
+        s.ack = self.claimed();
         self.echo.report(s);
         self.window.edge = self.window.edge.max(self.read + self.window.space);
         // The window is rounded up. Rounding down would withdraw part of what was advertised (RFC 7323 section 2.4;
         // Linux: `tcp_select_window`).
         let unit = (1 << self.window.scale) - 1;
-        s.window = (self.window.edge.saturating_sub(self.next) + unit) & !unit;
-        self.window.edge = self.next + s.window;
+        s.window = (self.window.edge.saturating_sub(s.ack) + unit) & !unit;
+        self.window.edge = s.ack + s.window;
         s.echo = self.recent_timestamp;
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
         if self.window.is_half_taken(self.stored(), self.elsewhere()) {

@@ -20,6 +20,7 @@ mod quic_transfers;
 mod registered_outside;
 mod schedulers;
 mod tcp_handshake;
+mod tcp_misbehaving;
 mod tcp_opening;
 mod tcp_properties;
 mod tcp_receive;

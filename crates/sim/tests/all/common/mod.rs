@@ -47,7 +47,8 @@ pub fn flaw(value: &Value, result: &RunResult) -> Option<String> {
     for (flow, spec) in result.flows.iter().zip(value["flows"].as_array().into_iter().flatten()) {
         let whole = flow.completion_s.is_some() && ["size", "page", "mqtt"].iter().any(|what| !spec[what].is_null());
         let size = spec["size"].as_str().and_then(|s| s.strip_suffix('B')).and_then(|s| s.parse::<u64>().ok());
-        flaws.push(claim(!whole || size.is_none_or(|s| s == flow.bytes), "a finished flow has another size"));
+        let bytes = flow.bytes + flow.concealed_bytes.unwrap_or(0);
+        flaws.push(claim(!whole || size.is_none_or(|s| s == bytes), "a finished flow has another size"));
         flaws.push(claim(limit || flow.status == "failed" || whole, "an unfinished flow is ok"));
         // What was held behind missing data when the measured time began arrived before it and is read in it.
         let held = if value["measure_from"].is_string() { flow.most_held_bytes.unwrap_or(0) } else { 0 };

@@ -240,6 +240,13 @@ impl Sender {
         (newest, delayed)
     }
 
+    /// The bytes that congestion control is told an acknowledgement delivers. Without byte counting they are a segment for each
+    /// that acknowledges new data in order, whatever part of a segment or number of segments that is.
+    fn told(&self, d: &Delivery, prior: &Prior) -> u64 {
+        let counts = self.rules.byte_counting || self.una == prior.una;
+        if counts { u64::from(d.delivered) * self.mss } else { self.mss }
+    }
+
     /// Passes the ACK to congestion control, or to PRR during a reduction.
     fn control(
         &mut self,
@@ -249,17 +256,21 @@ impl Sender {
         (rtt, delayed): (Option<Span>, bool),
         cx: &mut Cx<'_>,
     ) {
-        let delivered = u64::from(d.delivered) * self.mss;
+        let (delivered, told) = (u64::from(d.delivered) * self.mss, self.told(d, prior));
         let lost = self.sampler.lost().saturating_sub(prior.lost);
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
             prr.on_ack(PrrAck { delivered, in_flight, safe: self.una > prior.una && lost == 0, mss: self.mss });
         }
-        let progress = if self.episode.reordering > self.rules.loss_threshold { d.delivered > 0 } else { d.acked > 0 };
+        let progress = if self.episode.reordering > self.rules.loss_threshold {
+            told > 0
+        } else {
+            d.acked > 0 || (!self.rules.byte_counting && self.una > prior.una)
+        };
         let ack = cc::Ack {
             now: cx.now,
-            delivered,
+            delivered: told,
             lost,
             rtt,
             srtt: self.rtt.srtt(),

@@ -516,7 +516,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        if record.seq == self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
+        if record.seq <= self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
             self.set_timer(Timer::Rto, now, self.rtt.rto());
         }
         out
