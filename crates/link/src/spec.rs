@@ -171,6 +171,11 @@ pub(crate) fn check_config(config: &LinkConfig) -> Result<(), EmulatorError> {
         return Err(EmulatorError::new("mtu", message));
     }
     config.check().map_err(|wrong| EmulatorError::new(wrong.field, wrong.message))?;
+    for (field, given) in [("tunnel", config.tunnel.is_some()), ("breaker", config.breaker.is_some())] {
+        if given {
+            return Err(EmulatorError::new(field, "it exists in the simulator alone: leave it out"));
+        }
+    }
     if is_file(config.queue.discipline().name()) {
         return Err(EmulatorError::new(
             "queue",
@@ -230,6 +235,11 @@ mod tests {
             (r#", "up": {"ring": {"bytes": 1}}"#, "links[0].up.ring.bytes"),
             (r#", "up": {"queue": {"discipline": "fifo"}}"#, "links[0].up.queue"),
             (r#", "up": {"outages": {"periods": [{"from_ns": 2, "to_ns": 1}]}}"#, "links[0].up.outages"),
+            (r#", "up": {"tunnel": {"header": 20, "ecn": "normal"}}"#, "links[0].up.tunnel"),
+            (
+                r#", "down": {"breaker": {"loss": 0.1, "interval_ns": 1000000000, "intervals": 3, "reset_ns": null}}"#,
+                "links[0].down.breaker",
+            ),
             (r#", "side": {}"#, "links[0].side"),
         ] {
             assert_eq!(EmulatorSpec::from_json(&spec(link)).unwrap_err().path, path, "{link}");

@@ -26,6 +26,14 @@ pub struct LinkCounters {
     pub dropped_outage: u64,
     /// Dropped by a wireless sender after the last retry.
     pub dropped_retries: u64,
+    /// Dropped at the end of a tunnel, if there is one.
+    pub dropped_tunnel: Option<u64>,
+    /// Dropped by a circuit breaker, if there is one.
+    pub dropped_breaker: Option<u64>,
+    /// Flows that it ended.
+    pub tripped: Option<u64>,
+    /// When it ended the first.
+    pub first_tripped: Option<Time>,
     /// Marked for congestion.
     pub marked: u64,
     /// The largest backlog seen, in packets.
@@ -44,12 +52,14 @@ impl LinkCounters {
     /// All drops.
     pub fn dropped(&self) -> u64 {
         let queue = self.dropped_queue + self.dropped_early;
-        queue + self.dropped_loss + self.dropped_mtu + self.dropped_outage + self.dropped_retries
+        let boxes = self.dropped_tunnel.unwrap_or(0) + self.dropped_breaker.unwrap_or(0);
+        queue + self.dropped_loss + self.dropped_mtu + self.dropped_outage + self.dropped_retries + boxes
     }
 
     /// The counters of two entries of one element together: sums, and the larger of two largest values.
     #[must_use]
     pub fn and(self, other: &LinkCounters) -> LinkCounters {
+        let sum = |a: Option<u64>, b: Option<u64>| a.map(|a| a + b.unwrap_or(0)).or(b);
         LinkCounters {
             offered: self.offered + other.offered,
             duplicated: self.duplicated + other.duplicated,
@@ -61,6 +71,10 @@ impl LinkCounters {
             dropped_mtu: self.dropped_mtu + other.dropped_mtu,
             dropped_outage: self.dropped_outage + other.dropped_outage,
             dropped_retries: self.dropped_retries + other.dropped_retries,
+            dropped_tunnel: sum(self.dropped_tunnel, other.dropped_tunnel),
+            dropped_breaker: sum(self.dropped_breaker, other.dropped_breaker),
+            tripped: sum(self.tripped, other.tripped),
+            first_tripped: self.first_tripped.into_iter().chain(other.first_tripped).min(),
             marked: self.marked + other.marked,
             max_queue_packets: self.max_queue_packets.max(other.max_queue_packets),
             max_queue_bytes: self.max_queue_bytes.max(other.max_queue_bytes),

@@ -18,6 +18,7 @@ pub mod interface;
 pub mod link;
 pub mod loss;
 pub mod medium;
+pub mod middlebox;
 mod named;
 pub mod nearest;
 pub mod occupancy;

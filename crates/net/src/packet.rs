@@ -60,8 +60,10 @@ pub struct Contents<B> {
     pub route: u32,
     /// The number of links of the route that it has passed.
     pub hop: u8,
-    /// ECN mark.
+    /// ECN mark; in a tunnel that of the outer header.
     pub ecn: Ecn,
+    /// In a tunnel, the ECN field of the inner header.
+    pub inner: Ecn,
     /// Traffic class, for disciplines that treat classes differently: the DiffServ codepoint (RFC 2474), which is the
     /// ToS byte without its two lowest bits.
     pub class: u8,
@@ -83,6 +85,7 @@ impl<B> Contents<B> {
             route: 0,
             hop: 0,
             ecn: Ecn::NotEct,
+            inner: Ecn::NotEct,
             class: 0,
             path: PathId(0),
             arrived: Time::ZERO,
@@ -106,9 +109,9 @@ impl<B> Packet<B> {
     /// receives needs no other memory than that of the packets that it has read.
     #[inline]
     pub fn begin_anew(&mut self, len: u32) {
-        let Contents { flow, route, hop, ecn, class, path, arrived, .. } = &mut *self.0;
+        let Contents { flow, route, hop, ecn, inner, class, path, arrived, .. } = &mut *self.0;
         (*flow, *route, *hop, *ecn) = (FlowKey::default(), 0, 0, Ecn::NotEct);
-        (*class, *path, *arrived) = (0, PathId(0), Time::ZERO);
+        (*inner, *class, *path, *arrived) = (Ecn::NotEct, 0, PathId(0), Time::ZERO);
         self.0.len = len;
     }
 

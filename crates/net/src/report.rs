@@ -1,10 +1,10 @@
 //! The counters of a link, in the units and under the names of the result tables.
 
-use crate::columns::{About, Better, Comparison, METRIC, MS, OWN_LINKS, PACKETS, PLAIN, Scale, Shown};
+use crate::columns::{About, Better, Comparison, METRIC, MS, OWN_LINKS, PACKETS, PLAIN, PURE, Scale, Shown};
 use crate::counters::Stages;
 use crate::link::LinkCounters;
 use crate::occupancy::{Area, Held};
-use crate::time::Span;
+use crate::time::{Span, Time};
 use crate::topology::Direction;
 
 /// Columns that a run has of its bottleneck.
@@ -58,12 +58,49 @@ crate::columns! {
         /// The longest time that a packet that was sent waited in it, in all its queues.
         pub max_queueing_delay_s: f64 =
             About { metrics: &[compared("queueing_delay_max", "Longest queueing delay", MS)], ..BOTTLENECK },
+        /// What its tunnel and its circuit breaker did, if it has them.
+        #[serde(flatten)]
+        pub boxes: BoxesResult,
         /// Contents of its queue discipline and its ring, if it has a ring.
         #[serde(flatten)]
         pub stages: StagesResult,
         /// Its mean contents over time.
         #[serde(flatten)]
         pub occupancy: OccupancyResult,
+    }
+}
+
+crate::columns! {
+    /// What stands at the ends of a link. All are left out for a link without.
+    #[of(Link)]
+    #[derive(Default, PartialEq)]
+    pub struct BoxesResult {
+        /// Packets dropped at the end of its tunnel: marked ones whose own header is not ECN-capable.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub dropped_tunnel: Option<u64> = About { at: OWN_LINKS, ..COUNT },
+        /// Packets dropped by its circuit breaker.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub dropped_breaker: Option<u64> = About { at: OWN_LINKS, ..COUNT },
+        /// Flows that its circuit breaker ended.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tripped_flows: Option<u64> = About {
+            metrics: &[compared("tripped_flows", "Flows ended by the circuit breaker", PURE)],
+            ..STAGE
+        },
+        /// When its circuit breaker ended the first, s.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tripped_s: Option<f64> = STAGE,
+    }
+}
+
+impl From<&LinkCounters> for BoxesResult {
+    fn from(c: &LinkCounters) -> BoxesResult {
+        BoxesResult {
+            dropped_tunnel: c.dropped_tunnel,
+            dropped_breaker: c.dropped_breaker,
+            tripped_flows: c.tripped,
+            tripped_s: c.first_tripped.map(Time::as_secs_f64),
+        }
     }
 }
 
@@ -171,6 +208,7 @@ impl LinkResult {
             dropped_outage: c.dropped_outage,
             dropped_retries: c.dropped_retries,
             max_queueing_delay_s: c.max_queueing.as_secs_f64(),
+            boxes: BoxesResult::from(&c),
             stages: StagesResult::default(),
             occupancy: OccupancyResult::default(),
         }

@@ -195,7 +195,7 @@ fn ways(
         let mut route = |from, to| router.route(topology, from, to).filter(|r| !r.is_empty());
         let (Some(up), Some(down)) = (route(client, server), route(server, client)) else { continue };
         debug_assert!(!up.is_empty() && !down.is_empty(), "a route has links");
-        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.mtu).min().unwrap_or(1500);
+        let mtu = up.iter().chain(&down).map(|&l| topology.edges()[l as usize].config.host_mtu()).min().unwrap_or(1500);
         ways.push(HostPath { client, server, up, down, mtu, backup: false });
     }
     let links = ways.iter().map(|way| way.up.len().max(way.down.len())).max().ok_or_else(unreachable)?;

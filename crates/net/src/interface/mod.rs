@@ -16,6 +16,7 @@ use crate::cx::{ComponentId, Cx, Metric};
 use crate::element::{Admission, AnyElement, Credit, Element, Port};
 use crate::link::wire::Wire;
 use crate::link::{Link, LinkConfig};
+use crate::middlebox::{Guarded, Tunnelled};
 use crate::occupancy::{Held, HeldStages, Integral};
 use crate::packet::{FlowKey, Packet};
 use crate::queue::{Backlog, DROP_TAIL, DropReason, Fate, Fates, Place, QueueDiscipline};
@@ -329,9 +330,16 @@ impl<B: Clone + Send + 'static> Element<B> for Interface<B> {
 impl<B: Clone + Send + 'static> AnyElement<B> {
     /// The element of a link direction: an [`Interface`] if it has a ring, otherwise a [`Link`].
     pub fn of(config: &LinkConfig, name: &str, streams: &Streams, crediting: Crediting) -> AnyElement<B> {
-        match config.ring {
+        let mut element = match config.ring {
             Some(ring) => AnyElement::Other(Box::new(Interface::new(config, ring, name, streams, crediting))),
             None => Link::new(config, name, streams).into(),
+        };
+        if let Some(tunnel) = config.tunnel {
+            element = AnyElement::Other(Box::new(Tunnelled::new(tunnel, element)));
         }
+        if let Some(breaker) = config.breaker {
+            element = AnyElement::Other(Box::new(Guarded::new(breaker, element)));
+        }
+        element
     }
 }

@@ -3,6 +3,7 @@
 use super::cellular::Cellular;
 use crate::interface::Ring;
 use crate::loss::{JitterModel, LossModel};
+use crate::middlebox::{Breaker, Tunnel};
 use crate::queue::{QueueConfig, Scale};
 use crate::time::Span;
 use crate::trace::RateTrace;
@@ -54,6 +55,12 @@ pub struct LinkConfig {
     /// each when its serialisation begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ring: Option<Ring>,
+    /// A tunnel that goes through the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<Tunnel>,
+    /// A circuit breaker that guards the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<Breaker>,
     /// Which packets are lost.
     pub loss: LossModel,
     /// Extra delay of each packet.
@@ -77,6 +84,8 @@ impl Default for LinkConfig {
             mtu: 1500,
             queue: QueueConfig::default(),
             ring: None,
+            tunnel: None,
+            breaker: None,
             loss: LossModel::None,
             jitter: JitterModel::None,
             duplication: 0.0,
@@ -91,6 +100,11 @@ impl LinkConfig {
         let profile = self.rate_profile.as_ref().map(|profile| Rate::from_bps(profile.greatest()));
         let trace = self.trace.as_ref().map(RateTrace::mean);
         Scale { rate: trace.or(profile).or(self.rate), rtt, mtu: self.mtu }
+    }
+
+    /// The longest packet of a host that passes, bytes: a tunnel's header takes its part of the MTU.
+    pub fn host_mtu(&self) -> u32 {
+        self.mtu.saturating_sub(self.tunnel.map_or(0, |tunnel| tunnel.header))
     }
 
     /// The delay, or the largest one of a profile.
@@ -129,6 +143,13 @@ impl LinkConfig {
         if self.orbit.is_some() && self.delay_profile.is_some() {
             let message = "there is an orbit too, which changes the delay: leave one of them out";
             return Err(VaryingError::new("delay_profile", message));
+        }
+        self.tunnel.as_ref().map_or(Ok(()), Tunnel::check)?;
+        self.breaker.as_ref().map_or(Ok(()), Breaker::check)?;
+        if self.ring.is_some() && (self.tunnel.is_some() || self.breaker.is_some()) {
+            let message =
+                "tunnels and circuit breakers stand between routers, a ring is a host's: leave one of them out";
+            return Err(VaryingError::new("ring", message));
         }
         if let Some(cellular) = &self.cellular {
             cellular.check()?;

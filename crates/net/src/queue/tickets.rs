@@ -25,11 +25,11 @@ impl<B> Waiting<B> {
             self.packets.push(None);
             self.packets.len() - 1
         });
-        let Contents { len, flow, route, hop, ecn, class, path, arrived, body: _ } = *packet;
+        let Contents { len, flow, route, hop, ecn, inner, class, path, arrived, body: _ } = *packet;
         self.packets[number] = Some(packet);
         Packet::new(len, Ticket(number)).with(|p| {
             (p.flow, p.route, p.hop, p.ecn) = (flow, route, hop, ecn);
-            (p.class, p.path, p.arrived) = (class, path, arrived);
+            (p.inner, p.class, p.path, p.arrived) = (inner, class, path, arrived);
         })
     }
 

@@ -270,6 +270,8 @@ fn configs() -> impl Strategy<Value = LinkConfig> {
                 mtu: 1500,
                 queue: QueueConfig::drop_tail(queue, mark),
                 ring: None,
+                tunnel: None,
+                breaker: None,
                 loss,
                 jitter,
                 duplication,

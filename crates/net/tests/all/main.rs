@@ -6,4 +6,5 @@ mod disciplines;
 mod hub;
 mod interface_law;
 mod link_law;
+mod middlebox_law;
 mod queues;

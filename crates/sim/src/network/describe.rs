@@ -261,6 +261,17 @@ fn refuse(scenario: &Scenario, network: &Network) -> Result<(), ScenarioError> {
             format!("the link {:?} has strip_options: only the simulator has middleboxes, leave it out", edge.name);
         return wrong("topology".into(), &message);
     }
+    for edge in network.topology.edges() {
+        let boxes = [("tunnel", edge.config.tunnel.is_some()), ("breaker", edge.config.breaker.is_some())];
+        if let Some((field, _)) = boxes.into_iter().find(|(_, given)| *given) {
+            let message = format!(
+                "the link {:?} has a {field}, which exists in virtual time only: choose fidelity \"model\" or \"stack\", or \
+                 leave it out",
+                edge.name
+            );
+            return wrong("topology".into(), &message);
+        }
+    }
     if let Some((path, _)) = scenario.topology.all_cells().into_iter().next() {
         let message = "a cell of 802.11 exists in virtual time only: choose fidelity \"model\" or \"stack\", or give a link \
                        with a rate and a loss in its place";

@@ -3,6 +3,7 @@
 use super::Topology;
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::middlebox::{Breaker, Propagation};
 use haltere_net::queue::QueueConfig;
 use haltere_net::registry::shown;
 use haltere_net::wifi::{Channel, Metres};
@@ -95,6 +96,19 @@ fn held(config: &LinkConfig) -> Vec<String> {
         format!("cellular: {}", parts.map(|(_, text)| text).collect::<Vec<_>>().join(", "))
     }));
     words.extend((config.mtu != 1500).then(|| format!("MTU {}B", config.mtu)));
+    words.extend(config.tunnel.map(|tunnel| {
+        let ecn = match tunnel.ecn {
+            Propagation::Normal => "that propagates ECN",
+            Propagation::Compatibility => "that is not ECN-capable",
+            Propagation::Rfc3168 => "that propagates ECN as RFC 3168",
+            Propagation::None => "that loses marks",
+        };
+        format!("a tunnel of {}B {ecn}", tunnel.header)
+    }));
+    words.extend(config.breaker.map(|breaker| {
+        let Breaker { loss, interval, intervals, .. } = breaker;
+        format!("a circuit breaker at {} for {intervals} times {interval}", percent(loss))
+    }));
     words
 }
 

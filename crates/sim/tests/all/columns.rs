@@ -52,13 +52,15 @@ fn a_result_has_the_declared_columns() {
     });
     let result = run(&Scenario::from_json(&scenario.to_string()).unwrap(), 1, 0).unwrap();
     let result = serde_json::to_value(result).unwrap();
-    for (rows, of) in [("links", Of::Link), ("loads", Of::Load)] {
-        assert_eq!(keys(&result[rows][0]), names(of));
-    }
+    assert_eq!(keys(&result["loads"][0]), names(Of::Load));
+    // Columns that most results have no values for are left out.
+    let boxes = ["dropped_tunnel", "dropped_breaker", "tripped_flows", "tripped_s"].map(String::from);
+    assert_eq!(keys(&result["links"][0]), &names(Of::Link) - &BTreeSet::from(boxes));
     let requests = BTreeSet::from(["sent_s".to_string(), "rtt_s".to_string()]);
     assert_eq!(keys(&result["probes"][0]), &names(Of::Probe) | &requests);
     let flow = keys(&result["flows"][0]);
-    let elsewhere = |name: &&String| ["radio_", "message", "delivery_"].iter().any(|start| name.starts_with(start));
+    let left_out = ["radio_", "message", "delivery_", "concealed_"];
+    let elsewhere = |name: &&String| left_out.iter().any(|start| name.starts_with(start));
     let declared = names(Of::Flow);
     assert_eq!(flow, declared.iter().filter(|name| !elsewhere(name)).cloned().collect());
 }

@@ -15,6 +15,7 @@ mod links;
 mod loads;
 mod marks;
 mod mechanisms;
+mod middleboxes;
 mod migration;
 mod misbehaving;
 mod mqtt;

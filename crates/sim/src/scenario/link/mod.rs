@@ -1,9 +1,11 @@
 //! Links in scenarios, with their losses and jitter.
 
+mod boxes;
 mod loss;
 mod radio;
 mod varying;
 
+use boxes::{BreakerSpec, TunnelSpec};
 pub(super) use loss::LossSpec;
 use radio::{CellularSpec, SatelliteSpec};
 use varying::{Delay, DelaySpec, OutageSpec, Speed};
@@ -14,6 +16,7 @@ use super::{ScenarioError, error, read};
 use haltere_net::interface::Ring;
 use haltere_net::link::{Cellular, LinkConfig};
 use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::middlebox::{Breaker, Tunnel};
 use haltere_net::queue::{DROP_TAIL, Discipline, Length, QueueConfig};
 use haltere_net::varying::Outages;
 use haltere_net::{Bytes, Rate, Span, units};
@@ -83,6 +86,10 @@ macro_rules! directions {
             bql: Option<bool>,
             /// Largest packet with IP header (default 1500B).
             mtu: Option<Quantity<Bytes>>,
+            /// A tunnel through the link: packets have an outer header on it, whose ECN field the queue marks (default: none).
+            tunnel: Option<TunnelSpec>,
+            /// A circuit breaker (RFC 8084) that measures what each flow loses on the link, and ends it (default: none).
+            breaker: Option<BreakerSpec>,
             /// Random loss.
             loss: Option<LossSpec>,
             /// Random extra delay.
@@ -111,6 +118,8 @@ macro_rules! directions {
                     ring: self.ring.map(|q| q.0),
                     bql: self.bql,
                     mtu: self.mtu.map(|q| q.0.0 as u32),
+                    tunnel: self.tunnel.map(|tunnel| tunnel.config()),
+                    breaker: self.breaker.map(|breaker| breaker.config()),
                     jitter: self.jitter.as_ref().map(JitterSpec::model),
                     duplication: self.duplication.map(|q| q.0.0),
                 })
@@ -156,6 +165,8 @@ struct Given {
     ring: Option<Length>,
     bql: Option<bool>,
     mtu: Option<u32>,
+    tunnel: Option<Tunnel>,
+    breaker: Option<Breaker>,
     loss: Option<LossModel>,
     jitter: Option<JitterModel>,
     duplication: Option<f64>,
@@ -334,6 +345,8 @@ impl Tables<'_> {
             outages: first!(outage),
             cellular: first!(cellular),
             mtu: first!(mtu).unwrap_or(1500),
+            tunnel: first!(tunnel),
+            breaker: first!(breaker),
             queue: self.queue(first!(queue).unwrap_or_default(), first!(mark))?,
             ring: self.ring(first!(ring), first!(bql))?,
             loss: first!(loss).unwrap_or(LossModel::None),
@@ -377,6 +390,9 @@ impl Tables<'_> {
             let place = match wrong.field {
                 "outages" => self.place("outage", |given| given.outage.is_some()),
                 cellular if cellular.starts_with("cellular.") => self.place(cellular, |given| given.cellular.is_some()),
+                tunnel if tunnel.starts_with("tunnel.") => self.place(tunnel, |given| given.tunnel.is_some()),
+                breaker if breaker.starts_with("breaker.") => self.place(breaker, |given| given.breaker.is_some()),
+                "ring" => self.place("ring", |given| given.ring.is_some()),
                 _ => self.place("rate", |given| given.rate.is_some()),
             };
             error(place, wrong.message)
