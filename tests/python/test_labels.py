@@ -67,6 +67,7 @@ def test_fairness_is_within_a_direction() -> None:
     assert (found["jain"], found["jain_up"]) == (1.0, None)
     assert found["jain_both"] == pytest.approx(121 / (3 * 83))
     assert fairness(rows[:2]) == {"jain": 1.0}
+    assert fairness([{**row, "throughput_bps": 0.0} for row in rows[:2]]) == {"jain": None}
 
 
 def test_a_flow_has_its_own_label_or_that_of_its_contender_and_direction() -> None:

@@ -120,6 +120,6 @@ def fairness(flows: list[dict[str, Any]]) -> dict[str, float | None]:
 
 def _jain(flows: list[dict[str, Any]]) -> float | None:
     rates = [flow.get("throughput_bps") for flow in flows]
-    if len(rates) < 2 or any(rate is None for rate in rates):
-        return None
+    if len(rates) < 2 or any(rate is None for rate in rates) or not any(rates):
+        return None  # Where nobody gets anything, nothing is shared.
     return jain([float(rate) for rate in rates if rate is not None])
