@@ -58,7 +58,7 @@ crate::columns! {
         /// The longest time that a packet that was sent waited in it, in all its queues.
         pub max_queueing_delay_s: f64 =
             About { metrics: &[compared("queueing_delay_max", "Longest queueing delay", MS)], ..BOTTLENECK },
-        /// What its tunnel and its circuit breaker did, if it has them.
+        /// The effects of its tunnel and its circuit breaker, if it has them.
         #[serde(flatten)]
         pub boxes: BoxesResult,
         /// Contents of its queue discipline and its ring, if it has a ring.
@@ -71,7 +71,7 @@ crate::columns! {
 }
 
 crate::columns! {
-    /// What stands at the ends of a link. All are left out for a link without.
+    /// The effects of boxes at the ends of a link. All are left out for a link without.
     #[of(Link)]
     #[derive(Default, PartialEq)]
     pub struct BoxesResult {

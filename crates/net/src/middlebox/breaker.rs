@@ -58,7 +58,7 @@ impl Breaker {
     }
 }
 
-/// What is known of one flow.
+/// The counts of one flow.
 #[derive(Clone, Copy, Default, Debug)]
 struct Meter {
     /// Packets at the first end and at the second, in this interval.

@@ -1,4 +1,4 @@
-//! What may stand at the two ends of a link, whatever its packets carry: a tunnel, a circuit breaker.
+//! Boxes at the two ends of a link, whatever its packets carry: a tunnel, a circuit breaker.
 
 mod breaker;
 mod tunnel;
