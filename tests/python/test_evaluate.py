@@ -50,7 +50,7 @@ def test_bbr_is_named_for_its_losses_in_buffers_below_one_and_a_half_bdp(rows: R
     """RFC 9743 section 5.1.3 names version 1, by Hock, Bless and Zitterbart, ICNP 2017."""
     (row,) = rows("tcp/bbr", "5.1.3")
     assert row.standing == "worse"
-    short = [one for one in row.effects if one.place["queue"] in ("0.25bdp", "0.5bdp", "1bdp")]
+    short = [one for one in row.effects if one.place.get("queue") in ("0.25bdp", "0.5bdp", "1bdp")]
     assert len(short) == 3
     assert all(one.beyond(good=False, effects=len(row.effects)) for one in short)
 
@@ -63,6 +63,26 @@ def test_a_window_that_nothing_changes_is_named_for_congestion_collapse(rows: Ro
 def test_who_hides_marks_is_named_for_it(rows: Rows) -> None:
     _, row = rows("tcp/./deaf.py", "7.1", quick=True)
     assert row.row.title == "Reaction to ECN" and row.standing == "worse"
+
+
+def test_who_counts_acknowledgements_is_named_for_receivers_that_split_them(rows: Rows) -> None:
+    """S. Savage et al., CCR 1999, section 2.1. CUBIC counts what they acknowledge, and so does not."""
+    found = {one.row.title: one.standing for one in rows("tcp/./counting.py", "7.6", quick=True)}
+    assert found["Misbehaving nodes: split acknowledgements"] == "worse"
+
+
+def test_newcomers_over_quic_have_no_receivers_that_tcp_alone_can_have(rows: Rows) -> None:
+    hidden, *others = rows("quic/newreno", "7.6", quick=True, replications=3)
+    assert hidden.standing != "not run"
+    assert [one.standing for one in others] == ["not run"] * 2
+    assert all("is for tcp" in one.reason for one in others)
+
+
+def test_who_goes_on_whatever_is_lost_is_ended_by_a_circuit_breaker(rows: Rows) -> None:
+    (row,) = rows("tcp/./fixed.py", "7.2", quick=True)
+    assert row.standing == "worse"
+    tripped = next(one for one in row.effects if one.metric.name == "tripped_flows")
+    assert tripped.found.value > 4
 
 
 def test_scalable_tcp_is_named_for_what_it_does_to_others(rows: Rows) -> None:

@@ -28,6 +28,8 @@ QUICK = "quick"
 """The variant of the study for a first version."""
 PARAMETER, LEFT_OUT = "senders", "left_out"
 _SEVERAL = {"tcp": "mptcp", "quic": "mpquic"}
+_MISLED = {"splits": "+splits-acks", "optimistic": "+optimistic-acks=0"}
+"""The fields of a sender with receivers that misbehave, and their switches, which only TCP has."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def plan(
     if not against:
         raise ArgumentError("is needed", field="against", right=" ".join(AGAINST))
     store.ask(contender, *against)
-    senders = [_sender(contender, "contender"), *(_sender(one, "against") for one in against)]
+    senders = [_newcomer(contender), *(_sender(one, "against") for one in against)]
     taken = {one["label"] for one in senders[1:]}
     if len(taken) < len(against):
         raise ArgumentError("is named twice", field="against", given=as_written(list(against)), right="each once")
@@ -167,6 +169,11 @@ def _study(document: Document, *, variant: str | None, fidelity: list[Fidelity] 
     return Study.of_document(document, Path(), variant=variant, fidelity=fidelity)
 
 
+def _newcomer(contender: str) -> dict[str, str]:
+    """Return the newcomer as a sender. What cannot have receivers that misbehave is left out of their experiments."""
+    return {**_sender(contender, "contender"), **{name: contender + switch for name, switch in _MISLED.items()}}
+
+
 def _sender(contender: str, field: str) -> dict[str, str]:
     try:
         parts = core.contender(contender)
@@ -176,7 +183,8 @@ def _sender(contender: str, field: str) -> dict[str, str]:
     kind, _, implementation = transport.partition("@")
     several = _SEVERAL.get(kind, kind) + (f"@{implementation}" if implementation else "")
     ecn = contender if "+ecn" in contender or parts["congestion"] in ("dctcp", "prague") else f"{contender}+ecn"
-    return {"label": contender, "contender": contender, "multipath": f"{several}/{rest}", "ecn": ecn}
+    misled = {name: contender + switch if kind == "tcp" else contender for name, switch in _MISLED.items()}
+    return {"label": contender, "contender": contender, "multipath": f"{several}/{rest}", "ecn": ecn, **misled}
 
 
 def _slug(contender: str) -> str:
