@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
@@ -28,3 +29,21 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
         yield stop
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def stop_at(end: float, stop: threading.Event) -> Iterator[threading.Event]:
+    """Yield an event that is set at a time of the monotonic clock, when `stop` is set, or at the block's end."""
+    mine = threading.Event()
+
+    def watch() -> None:
+        while not mine.is_set() and not stop.wait(0.05):
+            if time.monotonic() >= end:
+                break
+        mine.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield mine
+    finally:
+        mine.set()

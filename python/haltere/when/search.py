@@ -27,6 +27,7 @@ from haltere.claims.loading import load
 from haltere.errors import ArgumentError, InputError
 from haltere.results import Results
 from haltere.results import load as load_results
+from haltere.runner.interrupt import stop_at
 from haltere.runner.parts import Parts
 from haltere.study import Study, Treatment
 from haltere.when.changes import Change, changes
@@ -205,22 +206,12 @@ class _Searching:
     @contextmanager
     def _until(self, end: float) -> Iterator[threading.Event]:
         """Yield an event that is set at this time or when the plan is to stop; write the findings afterwards."""
-        stop = self.plan.stop
-        mine = threading.Event()
-
-        def watch() -> None:
-            while not mine.is_set() and not stop.wait(0.05):
-                if time.monotonic() >= end:
-                    break
-            mine.set()
-
-        threading.Thread(target=watch, daemon=True).start()
         try:
-            yield mine
+            with stop_at(end, self.plan.stop) as mine:
+                yield mine
         except OutOfTimeError:
             pass
         finally:
-            mine.set()
             self.search.write(self.folder)
 
     def _try(self, sets: Sequence[tuple[Change, ...]], one: _Open, stop: threading.Event) -> None:
