@@ -85,10 +85,33 @@ def explained(
     space = Space.between(a, b, what.fidelity, what.app)
     runs = Runs(space, Alone(what), measure, what.seed)
     how = How(what.workers, executor, stop, on_progress)
-    everything = coalitions_up_to(space, EXACT)
+    return explained_by(runs, what.replications, described(what), orders=orders, how=how)
+
+
+def explained_by(
+    runs: Runs,
+    replications: int,
+    conditions: str,
+    *,
+    orders: int = ORDERS,
+    how: How = How(),  # noqa: B008 (frozen)
+) -> Explanation:
+    """Explain the difference between the two contenders of some runs, on their ground and in their metric.
+
+    Args:
+        runs: runs of the space between the two.
+        replications: how many.
+        conditions: the ground in a line.
+        orders: orders of switching for each replication, where there are too many mixtures to run all.
+        how: how runs are made.
+
+    Raises:
+        HaltereError: if runs failed so that no order of the parts is left.
+    """
+    everything = coalitions_up_to(runs.space, EXACT)
     if everything is None:
-        return _by_sample(runs, what, orders, how)
-    return _by_all(runs, everything, what, how)
+        return _by_sample(runs, replications, conditions, orders, how)
+    return _by_all(runs, everything, replications, conditions, how)
 
 
 def coalitions_up_to(space: Space, most: int) -> list[int] | None:
@@ -101,15 +124,15 @@ def coalitions_up_to(space: Space, most: int) -> list[int] | None:
     return None if len(found) > most else found
 
 
-def _by_all(runs: Runs, everything: list[int], what: Comparison, how: How) -> Explanation:
+def _by_all(runs: Runs, everything: list[int], replications: int, conditions: str, how: How) -> Explanation:
     space = runs.space
     feasible = [mask for mask in everything if runs.allowed(mask)]
     orders = Orders.through(len(space.parts), feasible)
     if not orders.count:
         raise _stuck(runs, runs.refused)
-    cells = [(mask, replication) for replication in range(what.replications) for mask in orders.masks]
+    cells = [(mask, replication) for replication in range(replications) for mask in orders.masks]
     runs.run(cells, how)
-    used, lost = _complete(runs, what.replications, how)
+    used, lost = _complete(runs, replications, how)
     failed = {mask for mask in orders.masks if any(runs.values.get((mask, r)) is None for r in used)}
     if failed:
         orders = Orders.through(len(space.parts), [mask for mask in orders.masks if mask not in failed])
@@ -120,16 +143,16 @@ def _by_all(runs: Runs, everything: list[int], what: Comparison, how: How) -> Ex
     found = attributed(orders, worths)
     pairs = strongest(interacting(orders, worths), space.names)
     notes = _notes(runs, failed, lost)
-    return _answer(runs, found, used, len(orders.masks), described(what), pairs=pairs, notes=notes)
+    return _answer(runs, found, used, len(orders.masks), conditions, pairs=pairs, notes=notes)
 
 
-def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanation:
+def _by_sample(runs: Runs, replications: int, conditions: str, count: int, how: How) -> Explanation:
     space = runs.space
     parts = len(space.parts)
-    chosen = drawn(runs, what.replications, count)
+    chosen = drawn(runs, replications, count)
     cells = [(mask, r) for r, some in enumerate(chosen) for order in some for mask in along(order)]
     runs.run(cells, how)
-    used, lost = _complete(runs, what.replications, how)
+    used, lost = _complete(runs, replications, how)
     failed = {mask for (mask, r), value in runs.values.items() if value is None and r in used}
     worth = {
         (mask, used.index(r)): float(np.log(value)) if runs.measure.ratio else value
@@ -144,7 +167,7 @@ def _by_sample(runs: Runs, what: Comparison, count: int, how: How) -> Explanatio
         raise _stuck(runs, runs.failures)
     found = sampled(parts, kept, worth)
     notes, mixtures = _notes(runs, failed, lost), len({cell[0] for cell in cells})
-    return _answer(runs, found, used, mixtures, described(what), orders=count, notes=notes)
+    return _answer(runs, found, used, mixtures, conditions, orders=count, notes=notes)
 
 
 def drawn(runs: Runs, replications: int, count: int, place: int = 0) -> list[list[tuple[int, ...]]]:
