@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from haltere.cli import paths
-from haltere.cli.commands import compare, evaluate, explain, kernel, link, reference, results, run, studies, trace
+from haltere.cli.commands import (
+    attack,
+    compare,
+    evaluate,
+    explain,
+    kernel,
+    link,
+    reference,
+    results,
+    run,
+    studies,
+    trace,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -71,7 +83,7 @@ def _main(
         os.environ["HALTERE_KERNEL"] = kernel
 
 
-for part in (compare, explain, trace, link, run, evaluate, studies, results, reference):
+for part in (compare, explain, trace, attack, link, run, evaluate, studies, results, reference):
     app.add_typer(part.app)
 app.add_typer(kernel.app, name="kernel", rich_help_panel="Real Linux")
 app.add_typer(paths.app, name="paths", rich_help_panel="Measured paths")
