@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from haltere import fidelity
 from haltere.attack.arena import Arena, Events, Rivals
 from haltere.attack.drawing import Draw
-from haltere.attack.events import KINDS, Base, Limits, Load, refuse_kinds
+from haltere.attack.events import Base, Limits, Load, refuse_kinds
 from haltere.attack.harms import HARMS, Harm, named
 from haltere.attack.judging import REPLICATIONS, Judged, judge
 from haltere.attack.mechanism import mechanism
@@ -153,7 +153,7 @@ class _Attacking:
                 answer.mechanism = mechanism(self._arena(harm, "mechanism", stop), events, "the trace")
                 answer.toll = self._toll(harm, events, stop)
         except OutOfTimeError:
-            pass
+            answer.ended = "time"
         if self.plan.linux and not self.plan.stop.is_set():
             self._tell(harm, "on Linux")
             answer.replayed = replay(self.rivals, harm, events, self.seeds["linux"], workers=self.plan.workers)
@@ -176,7 +176,9 @@ class _Attacking:
             self._tell(harm, "making the trace small")
             arena = replace(arena, stop=threading.Event())
             best = chosen(arena, ranked)
-            return best and smaller(replace(arena, stop=stop), best, draw), arena.evaluations, ended
+            best = best and smaller(replace(arena, stop=stop), best, draw)
+            ended = "time" if ended == "budget" and stop.is_set() else ended
+        return best, arena.evaluations, ended
 
     def _judged(self, harm: Harm, events: Events) -> Judged | None:
         """Judge a trace on fresh dice; quick enough to be done whatever the time."""
@@ -199,7 +201,3 @@ class _Attacking:
 
     def _tell(self, harm: Harm, what: str) -> None:
         self.plan.on_progress(f"{harm.name}: {what}", max(0.0, self.ends - time.monotonic()))
-
-
-KNOWN = tuple(KINDS)
-"""The kinds of events, for help."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from haltere import fidelity
 from haltere.attack.arena import Events, Rivals
-from haltere.attack.harms import Harm
+from haltere.attack.harms import HARMS, Harm
 from haltere.attack.scenario import document, on_hosts
 from haltere.errors import InputError
 from haltere.executor import Task
@@ -25,7 +25,7 @@ class Replayed:
     """A finding on a kernel.
 
     Attributes:
-        harm: the harm.
+        harm: the harm that was looked for there.
         kernel: the kernel's name; empty if nothing ran.
         refused: why it cannot run there, or None.
         mine, other: the quantity of each run of the contender and of the other.
@@ -51,7 +51,9 @@ class Replayed:
         ends = [self.harm.effect(end) for end in (self.interval.low, self.interval.high) if end is not None]
         said = f"{self.harm.effect(self.interval.value)} [{', '.join(sorted(ends))}]"
         there = "is there as well" if self.holds else "is not shown"
-        return f"On {self.kernel} the harm {there}: {said}, in {len(self.mine)} runs of each"
+        quantities = ", ".join(self.harm.shown(sorted(one)[len(one) // 2]) for one in (self.mine, self.other))
+        runs = f"in {len(self.mine)} runs of each"
+        return f"On {self.kernel} the harm {there}: {self.harm.measures} {quantities}, {said}, {runs}"
 
     def data(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -79,9 +81,12 @@ def replay(
 ) -> Replayed:
     """Run both contenders under a trace on the kernel.
 
+    A stall is looked for as lost goodput: a kernel does not show the times between two reads.
+
     Raises:
         InputError: if there is no kernel; the error says how to get one.
     """
+    harm = HARMS["goodput"] if harm is HARMS["stall"] else harm
     scenarios = []
     for contender in (rivals.contender, rivals.against):
         made = on_hosts(document(rivals.base, events, contender, harm.place))

@@ -17,7 +17,7 @@ from haltere.stats import Interval
 
 FORMAT = 1
 Ended = Literal["budget", "time", "stopped"]
-"""Why a search ended: it had its evaluations, its time was over, or it was stopped."""
+"""How it ended: with all of its evaluations, as its time was over, or as it was stopped."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Answer:
         events: the trace that hurts most, made small; none if nothing hurt at all.
         judged: the trace in fresh replications; None if there is no trace.
         evaluations: of the search, each a trace in one replication for both contenders.
-        ended: why the search ended.
+        ended: how it ended; `budget` alone gives the same answer again.
         mechanism, toll, replayed: of a finding, where they were looked for.
     """
 
@@ -73,7 +73,7 @@ class Answer:
         if self.replayed is not None:
             said.append(self.replayed.sentence())
         if self.ended == "time":
-            said.append(f"The search ended by its time after {self.evaluations} evaluations")
+            said.append(f"It was ended by its time, after {self.evaluations} evaluations of the search")
         return said
 
     def _head(self, rivals: Rivals) -> str:
