@@ -36,9 +36,11 @@ from haltere.attack.events import (
 )
 from haltere.attack.harms import BESIDE, HARMS
 from haltere.attack.judging import FALSE_ALARMS, beyond, judge
+from haltere.attack.replay import replay
 from haltere.attack.scenario import document, on_hosts
 from haltere.attack.search import Scored, smaller
 from haltere.errors import InputError
+from rigs import needs_kernel
 
 CUBIC = "tcp/cubic"
 BASE = Base(seconds=6)
@@ -305,3 +307,19 @@ def test_a_trace_for_real_hosts_asks_for_links_that_change() -> None:
     made = on_hosts(document(BASE, EACH[:4], CUBIC))
     assert made["links"] == "haltere" and made["ticks"] == "shared"
     assert Scenario(made).data["topology"]["kind"] == "point-to-point"
+
+
+@needs_kernel
+def test_a_finding_is_replayed_on_a_kernel() -> None:
+    """A kernel does not show a stall, so that the goodput is looked at; two runs of each show nothing by themselves."""
+    rivals = Rivals.of(SLOW_TIMER, CUBIC, BASE)
+    found = replay(rivals, HARMS["stall"], (Outage(2000, 300, "down"),), 1, replications=2, workers=2)
+    assert found.harm is HARMS["goodput"] and found.kernel.startswith("Linux ")
+    assert len(found.mine) == 2 and max(found.mine) < min(found.other)
+    assert not found.holds and "is not shown" in found.sentence()
+
+
+def test_what_no_kernel_has_is_said() -> None:
+    found = replay(Rivals.of("tcp/copa", CUBIC, BASE), HARMS["queue"], (Outage(2000, 300, "down"),), 1)
+    assert found.refused is not None and "cannot be replayed" in found.sentence()
+    assert found.data()["holds"] is False

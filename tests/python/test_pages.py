@@ -239,6 +239,18 @@ def test_the_comparisons_and_traces_of_the_pages_run(
     assert done.returncode == 0, done.stderr
 
 
+ATTACKS = [words for _, words in LINES if words[0] == "attack"]
+
+
+@pytest.mark.parametrize("words", [pytest.param(words, id=" ".join(words[:4])) for words in ATTACKS])
+def test_the_attacks_of_the_pages_run(words: list[str], haltere: Haltere) -> None:
+    """Each is run with a small search and judged once, so that nothing is a finding."""
+    for file, kind in _code(words):
+        assert haltere("new", f"--{kind}", file).returncode == 0, file
+    done = haltere(*words, "--evaluations", "24", "--seconds", "3", "--replications", "1")
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_studies_that_the_pages_run_are_there() -> None:
     named = {words[1] for _, words in LINES if words[0] in ("run", "design") and "studies" in words[1]}
     assert len(named) > 8

@@ -102,7 +102,7 @@ def chance(seeds: int) -> None:
             ranked = Evolution(search, Draw(base, harm.kinds, Limits()), CHANCE_EVALUATIONS).run()
             best = chosen(search, ranked)
             fresh = Arena(rivals, harm, seed_of(seed, "attack fresh"), executor)
-            judged = best and judge(fresh, best.events, together=len(HARMS))
+            judged = None if best is None else judge(fresh, best.events, together=len(HARMS))
             raised += judged is not None and judged.holds
         alarms += raised
         commands += raised > 0

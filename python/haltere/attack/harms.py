@@ -14,6 +14,7 @@ from typing import Any
 from haltere.attack.events import PACKET_BYTES, Base
 from haltere.attack.scenario import ALONE, Place
 from haltere.errors import ArgumentError, as_written
+from haltere.stats import Interval
 from haltere.stats.ranking import ALIKE
 
 Result = Mapping[str, Any]
@@ -69,6 +70,15 @@ class Harm:
         if not self.ratio:
             return f"{self.scale * harm:+.3g} {self.unit}"
         return f"{math.exp(-harm if self.higher_is_better else harm):.3g} times"
+
+    def between(self, found: Interval) -> str:
+        """Return a harm beside the other with its interval: `0.42 times [0.38, 0.47]`."""
+        if found.low is None or found.high is None:
+            return self.effect(found.value)
+        ends = [
+            self.effect(end).removesuffix("times").removesuffix(self.unit).strip() for end in (found.low, found.high)
+        ]
+        return f"{self.effect(found.value)} [{', '.join(sorted(ends, key=float))}]"
 
 
 def _flows(result: Result) -> list[Mapping[str, Any]]:

@@ -68,9 +68,9 @@ class Mechanism:
         """Return what can be said, no more than was shown."""
         said = []
         if self.explanation is not None and not self._control_alone():
-            said.append(self.explanation.answer)
+            said.append(f"Taken apart: {self.explanation.answer}")
         elif self.explanation is not None:
-            said.append(f"The congestion control makes the difference; {CONTROL}s have no parts that can be mixed")
+            said.append(f"Taken apart: the {CONTROL} alone makes the difference")
         tried = counted(self.tried, "other value") + f" of switches of {store.shown(contender)}"
         if not self.switches:
             return [*said, f"None of {tried} takes half of the harm away"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from haltere import fidelity
@@ -48,12 +49,10 @@ class Replayed:
         """Return what the replay shows."""
         if self.interval is None:
             return f"It cannot be replayed on Linux: {self.refused}"
-        ends = [self.harm.effect(end) for end in (self.interval.low, self.interval.high) if end is not None]
-        said = f"{self.harm.effect(self.interval.value)} [{', '.join(sorted(ends))}]"
         there = "is there as well" if self.holds else "is not shown"
-        quantities = ", ".join(self.harm.shown(sorted(one)[len(one) // 2]) for one in (self.mine, self.other))
-        runs = f"in {len(self.mine)} runs of each"
-        return f"On {self.kernel} the harm {there}: {self.harm.measures} {quantities}, {said}, {runs}"
+        quantities = " and ".join(self.harm.shown(median(one)) for one in (self.mine, self.other))
+        harm = f"{self.harm.between(self.interval)}, in {len(self.mine)} runs of each"
+        return f"On {self.kernel} the harm {there}: {self.harm.measures} {quantities}, {harm}"
 
     def data(self) -> dict[str, Any]:
         """Return it for programs."""

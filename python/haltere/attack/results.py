@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Literal
 
 from haltere.attack.arena import Events, Rivals
@@ -13,7 +13,6 @@ from haltere.attack.judging import Judged
 from haltere.attack.mechanism import Mechanism
 from haltere.attack.replay import Replayed
 from haltere.plugins import store
-from haltere.stats import Interval
 
 FORMAT = 1
 Ended = Literal["budget", "time", "stopped"]
@@ -80,8 +79,8 @@ class Answer:
         judged, mine, other = self.judged, store.shown(rivals.contender), store.shown(rivals.against)
         if judged is None:
             return f"nothing hurts {mine} more than {other}"
-        typical = [self.harm.shown(_middle([getattr(pair, one) for pair in judged.pairs])) for one in ("mine", "other")]
-        head = f"{self.harm.measures} {typical[0]}, with {other} {typical[1]}: {effect(self.harm, judged.interval)}"
+        typical = [self.harm.shown(median(getattr(pair, one) for pair in judged.pairs)) for one in ("mine", "other")]
+        head = f"{self.harm.measures} {typical[0]}, with {other} {typical[1]}: {self.harm.between(judged.interval)}"
         if judged.holds:
             return head
         return f"nothing that holds on fresh dice; the worst trace: {head}"
@@ -155,23 +154,6 @@ class Attack:
             "seeds": self.seeds,
             "answers": [one.data() for one in self.answers],
         }
-
-
-def effect(harm: Harm, found: Interval) -> str:
-    """Return a harm beside the other with its interval: `0.42 times [0.38, 0.47]`."""
-    if found.low is None or found.high is None:
-        return harm.effect(found.value)
-    ends = [harm.effect(end) for end in (found.low, found.high)]
-    if harm.ratio:
-        low, high = sorted((end.removesuffix(" times") for end in ends), key=float)
-        return f"{harm.effect(found.value)} [{low}, {high}]"
-    low, high = (end.removesuffix(harm.unit).strip() for end in ends)
-    return f"{harm.effect(found.value)} [{low}, {high}]"
-
-
-def _middle(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2]
 
 
 def sent_bps(events: Events, seconds: int, bps: int) -> float:
