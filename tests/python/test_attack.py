@@ -157,6 +157,15 @@ def test_against_itself_with_the_same_dice_nothing_is_hurt() -> None:
     assert found.findings == []
 
 
+def test_who_is_worse_without_events_too_is_not_hurt_by_them() -> None:
+    """A window that is half of what the path takes costs half of the goodput, whatever the trace."""
+    small = arena("goodput", "tcp/cubic+receive-window=16KiB+max-receive-window=16KiB")
+    calm, hurt = small.evaluate([((), 0), ((Loss(9000, 1, 1),), 0)])
+    assert calm is not None and hurt is not None
+    assert calm.mine < 0.6 * calm.other and calm.harm == 0
+    assert abs(hurt.harm) < 0.02
+
+
 PLANTED = Plan(hurt=["stall"], only=["outage"], evaluations=120, workers=2)
 
 

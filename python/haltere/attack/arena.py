@@ -24,7 +24,12 @@ Cell = tuple[Events, int]
 
 @dataclass(frozen=True)
 class Pair:
-    """One evaluation: the quantity of the contender and of the other, and the harm."""
+    """One evaluation: the quantity of the contender and of the other, and the harm.
+
+    Attributes:
+        mine, other: the quantities under the trace.
+        harm: the harm under the trace, less that without events in the same replication: what the trace does.
+    """
 
     mine: float
     other: float
@@ -81,6 +86,8 @@ class Arena:
         seed: names the dice.
         executor: what makes the runs.
         stop: set to run no more.
+        evaluations: how many there were.
+        calm: the harm without events, by replication; None where a run failed.
     """
 
     rivals: Rivals
@@ -89,6 +96,7 @@ class Arena:
     executor: Executor
     stop: threading.Event = field(default_factory=threading.Event)
     evaluations: int = 0
+    calm: dict[int, float | None] = field(default_factory=dict)
 
     def document(self, events: Events, contender: str) -> Table:
         """Return the scenario of a contender under a trace, as nested tables."""
@@ -104,13 +112,20 @@ class Arena:
         Raises:
             OutOfTimeError: if `stop` is set before the last run has finished.
         """
+        first = [((), at) for at in sorted({at for _, at in cells} - self.calm.keys())]
         names = (self.rivals.contender, self.rivals.against)
-        mine, other = self.quantities(cells, [(name, self.rivals.apart * at) for at, name in enumerate(names)])
+        shifts = [(name, self.rivals.apart * at) for at, name in enumerate(names)]
+        both = list(zip(*self.quantities([*first, *cells], shifts), strict=True))
+        for (_, at), (a, b) in zip(first, both, strict=False):
+            self.calm[at] = None if a is None or b is None else self.harm.harm(a, b)
         self.evaluations += len(cells)
-        return [
-            None if a is None or b is None else Pair(a, b, self.harm.harm(a, b))
-            for a, b in zip(mine, other, strict=True)
-        ]
+        return [self._pair(a, b, at) for (_, at), (a, b) in zip(cells, both[len(first) :], strict=True)]
+
+    def _pair(self, mine: float | None, other: float | None, replication: int) -> Pair | None:
+        calm = self.calm[replication]
+        if mine is None or other is None or calm is None:
+            return None
+        return Pair(mine, other, self.harm.harm(mine, other) - calm)
 
     def quantities(self, cells: Sequence[Cell], contenders: Sequence[tuple[str, int]]) -> list[list[float | None]]:
         """Return the quantity of each contender in each cell, a list a contender.

@@ -30,7 +30,7 @@ class Replayed:
         kernel: the kernel's name; empty if nothing ran.
         refused: why it cannot run there, or None.
         mine, other: the quantity of each run of the contender and of the other.
-        interval: the trimmed mean of the harms; None if nothing ran.
+        interval: the trimmed mean of the harms, less those without events; None if nothing ran.
     """
 
     harm: Harm
@@ -87,12 +87,13 @@ def replay(
     """
     harm = HARMS["goodput"] if harm is HARMS["stall"] else harm
     scenarios = []
-    for contender in (rivals.contender, rivals.against):
-        made = on_hosts(document(rivals.base, events, contender, harm.place))
-        try:
-            scenarios.append(Scenario(made, fidelity=WHERE).concrete())
-        except InputError as error:
-            return Replayed(harm, refused=error.problem)
+    for trace in (events, ()):
+        for contender in (rivals.contender, rivals.against):
+            made = on_hosts(document(rivals.base, trace, contender, harm.place))
+            try:
+                scenarios.append(Scenario(made, fidelity=WHERE).concrete())
+            except InputError as error:
+                return Replayed(harm, refused=error.problem)
     executor = fidelity.executor(WHERE, workers)
     tasks = [
         Task(f"{at} {replication}", scenario, seed, replication)
@@ -105,10 +106,11 @@ def replay(
         result = json.loads(outcome.result_json)
         failed = failed or str(result["error"] or "")
         found[outcome.key] = harm.of(result, rivals.base)
-    pairs = [(found.get(f"0 {at}"), found.get(f"1 {at}")) for at in range(replications)]
-    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    each = [[found.get(f"{at} {replication}") for at in range(len(scenarios))] for replication in range(replications)]
+    whole = [[value for value in one if value is not None] for one in each]
+    whole = [one for one in whole if len(one) == len(scenarios)]
     kernel = f"Linux {fidelity.about(WHERE).get('version', '')}".strip()
-    if not both:
+    if not whole:
         return Replayed(harm, kernel, failed or f"the kernel does not show the {harm.measures}")
-    interval = trimmed_mean([harm.harm(a, b) for a, b in both])
-    return Replayed(harm, kernel, None, tuple(a for a, _ in both), tuple(b for _, b in both), interval)
+    interval = trimmed_mean([harm.harm(a, b) - harm.harm(c, d) for a, b, c, d in whole])
+    return Replayed(harm, kernel, None, tuple(one[0] for one in whole), tuple(one[1] for one in whole), interval)

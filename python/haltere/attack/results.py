@@ -82,7 +82,7 @@ class Answer:
         typical = [self.harm.shown(median(getattr(pair, one) for pair in judged.pairs)) for one in ("mine", "other")]
         head = f"{self.harm.measures} {typical[0]}, with {other} {typical[1]}: {self.harm.between(judged.interval)}"
         if judged.holds:
-            return head
+            return f"{head}, beyond their difference without events"
         return f"nothing that holds on fresh dice; the worst trace: {head}"
 
     def data(self) -> dict[str, Any]:

@@ -93,7 +93,7 @@ class Evolution:
     def _survivors(self, before: Sequence[Scored], made: Sequence[Events]) -> list[Scored]:
         """Return the best of the survivors so far and of new traces."""
         known = {one.events for one in before}
-        new = [events for events in dict.fromkeys(made) if events not in known]
+        new = [events for events in dict.fromkeys(made) if events and events not in known]
         least = before[-1].harm if before else NOTHING
         first = _harms(self.arena, [(events, 0) for events in new])
         hopeful = [(events, harm) for events, harm in zip(new, first, strict=True) if harm > least]
