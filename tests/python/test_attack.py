@@ -15,7 +15,7 @@ import pytest
 
 from conftest import Haltere
 from haltere import Scenario, core, fidelity, run
-from haltere.attack import Answer, Attack, Base, Plan, Rivals, attack
+from haltere.attack import Answer, Attack, Base, Plan, Rivals, attack, files
 from haltere.attack.arena import Arena
 from haltere.attack.drawing import Draw, stream
 from haltere.attack.events import (
@@ -288,6 +288,17 @@ def test_files_hold_the_runs_that_were_judged(haltere: Haltere, tmp_path: Path, 
     assert planted.events[0].words in text and "haltere attack" in text
 
 
+def test_a_file_of_ones_own_is_named_as_seen_from_the_folder(haltere: Haltere, tmp_path: Path) -> None:
+    assert haltere("new", "--congestion-control", "mine.py").returncode == 0
+    small = ("--hurt", "stall", "--only", "outage", "--evaluations", "24", "--seconds", "3")
+    done = haltere("attack", "tcp/./mine.py", "--against", "tcp/cubic+rto-min=2s", *small, "--out", "found")
+    assert done.returncode == 0, done.stderr
+    rivals = Rivals("tcp/./mine.py#0123456789abcdef", CUBIC, BASE)
+    answer = Answer(HARMS["stall"], (Outage(1000, 300),), None, 0, "budget")
+    text = files.scenario(Attack(rivals, 1, {"fresh": 1}), answer, rivals.contender, Path("found/attack-1.toml"), "")
+    assert 'contender = "tcp/../mine.py"' in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -299,6 +310,7 @@ def test_files_hold_the_runs_that_were_judged(haltere: Haltere, tmp_path: Path, 
         (("tcp/bbr", "--rate", "10ms"), "--rate: is not a rate"),
         (("tcp/bbr", "--rtt", "soon"), "--rtt: is not a time"),
         (("tcp/bbr", "--queue", "1bpd"), "--queue"),
+        (("tcp/bbr", "--queue", "./mine.py"), "--queue: is code of yours"),
         (("tcp/bbr", "--seconds", "600"), "--seconds: is no length"),
         (("tcp/bbr", "--cross", "0.9"), "--cross: is no such share"),
         (("tcp/bbr", "--events", "0"), "--events"),

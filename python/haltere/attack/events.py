@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from haltere.errors import ArgumentError, InputError, as_written, refuse_below
 from haltere.metrics import quantities
+from haltere.plugins import store
 
 Way = Literal["down", "up"]
 """A direction: `down` is that of the data, `up` that of the acknowledgements."""
@@ -267,6 +268,9 @@ class Base:
             value = quantities.value(given)
             if not value or value < 0 or quantities.dimension(given) != of:
                 raise ArgumentError(f"is not a {of}", field=name, given=as_written(given), right=f"such as {right}")
+        if store.queue_file(self.queue):
+            right = "a limit or a discipline that is built in"
+            raise ArgumentError("is code of yours, which is attacked as a contender alone", field="queue", right=right)
         if not 2 <= self.seconds <= 60:
             right = "whole seconds from 2 to 60: longer runs leave too few of them"
             raise ArgumentError("is no length of a run", field="seconds", given=as_written(self.seconds), right=right)

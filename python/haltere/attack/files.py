@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def write(found: Attack, folder: Path, command: str) -> list[Path]:
         rivals = found.rivals
         both = {stem.with_suffix(".toml"): rivals.contender, folder / f"{stem.name}-against.toml": rivals.against}
         for file, contender in both.items():
-            write_whole(file, _scenario(found, answer, contender, file, command))
+            write_whole(file, scenario(found, answer, contender, file, command))
             written.append(file)
         written += trace_figure(_traces(found, answer), stem)
     numbers = folder / f"{NAME}.json"
@@ -46,7 +47,8 @@ def write(found: Attack, folder: Path, command: str) -> list[Path]:
     return [*written, numbers]
 
 
-def _scenario(found: Attack, answer: Answer, contender: str, file: Path, command: str) -> str:
+def scenario(found: Attack, answer: Answer, contender: str, file: Path, command: str) -> str:
+    """Return the text of a scenario file: the finding in comments, and the scenario of a contender."""
     seed = found.seeds["fresh"]
     lines = [
         *answer.sentences(found.rivals)[:1],
@@ -57,16 +59,26 @@ def _scenario(found: Attack, answer: Answer, contender: str, file: Path, command
         f"  {command}",
     ]
     head = "".join(f"# {line}\n" for line in lines)
-    scenario = document(found.rivals.base, answer.events, store.shown(contender), answer.harm.place)
-    return f"{head}\n{tomli_w.dumps(scenario)}"
+    named = _seen_from(contender, file.parent)
+    tables = document(found.rivals.base, answer.events, named, answer.harm.place)
+    return f"{head}\n{tomli_w.dumps(tables)}"
+
+
+def _seen_from(contender: str, folder: Path) -> str:
+    """Return a contender whose files are named as seen from a folder, as scenario files name them."""
+    text = store.shown(contender)
+    for name in store.files_of(text):
+        seen = Path(os.path.relpath(name, folder)).as_posix()
+        text = text.replace(name, seen if seen.startswith("../") else f"./{seen}")
+    return text
 
 
 def _traces(found: Attack, answer: Answer) -> dict[str, Any]:
     """The first fresh replication of both contenders as one trace, in which the other's flows follow."""
     rivals, traces = found.rivals, []
     for contender in (rivals.contender, rivals.against):
-        scenario = core.parse(document(rivals.base, answer.events, contender, answer.harm.place))
-        traces.append(core.trace(scenario, found.seeds["fresh"], 0, rivals.fidelity))
+        parsed = core.parse(document(rivals.base, answer.events, contender, answer.harm.place))
+        traces.append(core.trace(parsed, found.seeds["fresh"], 0, rivals.fidelity))
     mine, other = traces
     count = len(mine["result"]["flows"])
     names = {f"flow {number}": f"flow {number + count}" for number in range(len(other["result"]["flows"]))}

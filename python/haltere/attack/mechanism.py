@@ -24,6 +24,7 @@ from haltere.metrics import Metric
 from haltere.plugins import store
 from haltere.stats import Interval, trimmed_mean
 from haltere.when.changes import switched, switches, transport_of
+from haltere.when.runs import OutOfTimeError
 
 REPLICATIONS = 13
 """With so many replications the switches of a transport, some 100, can be told from chance together."""
@@ -76,7 +77,7 @@ class Mechanism:
             return [*said, f"None of {tried} takes half of the harm away"]
         some = [f"{one.text} takes {min(1.0, one.share):.0%} of the harm away" for one in self.switches[:SHOWN]]
         more = len(self.switches) - SHOWN
-        rest = [f"{more} more do half of that or more"] if more > 0 else []
+        rest = [f"{more} more take half or more"] if more > 0 else []
         return [*said, f"Of {tried}: {'; '.join([*some, *rest])}"]
 
     def _control_alone(self) -> bool:
@@ -109,7 +110,10 @@ def mechanism(arena: Arena, events: Events, conditions: str) -> Mechanism:
     """
     tried = _tried(arena, events)
     found = _switches(arena, events, tried)
-    return Mechanism(_explanation(arena, events, conditions), found, len(tried))
+    explanation = _explanation(arena, events, conditions)
+    if arena.stop.is_set():
+        raise OutOfTimeError
+    return Mechanism(explanation, found, len(tried))
 
 
 def _tried(arena: Arena, events: Events) -> dict[str, str]:
