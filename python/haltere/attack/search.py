@@ -1,8 +1,7 @@
 """Evolves traces that hurt a contender more than another, and makes the worst of them small.
 
 A generation of new traces is evaluated in one replication; those that come above the least of the survivors are
-evaluated in all of the search's. A trace counts by the lesser half of its harms, as one that hurts by good luck alone
-would not hold on other dice. Where nothing better was found for some generations the
+evaluated in all of the search's, and their mean harm decides. Where nothing better was found for some generations the
 search begins again with new traces. The best of each beginning are compared in more replications, and the first of
 them is made smaller as long as most of its harm remains.
 """
@@ -12,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from haltere.attack.arena import Arena, Events
 from haltere.attack.drawing import Draw, stream, tournament
@@ -39,7 +39,7 @@ NOTHING = -math.inf
 
 @dataclass(frozen=True)
 class Scored:
-    """A trace and what it counts, from the replications that it was looked at."""
+    """A trace and its mean harm in the replications in which it was looked at."""
 
     events: Events
     harm: float
@@ -101,17 +101,11 @@ class Evolution:
         more = _harms(self.arena, [(events, at) for events, _ in hopeful for at in rest])
         size = len(rest)
         scored = [
-            Scored(events, worth([harm, *more[at * size : (at + 1) * size]]))
+            Scored(events, fmean([harm, *more[at * size : (at + 1) * size]]))
             for at, (events, harm) in enumerate(hopeful)
         ]
         ranked = sorted([*before, *scored], key=lambda one: -one.harm)[:POPULATION]
         return ranked or [Scored((), NOTHING)]
-
-
-def worth(harms: Sequence[float]) -> float:
-    """Return what a trace counts: the mean of the lesser half of its harms."""
-    least = sorted(harms)[: (len(harms) + 1) // 2]
-    return sum(least) / len(least)
 
 
 def _harms(arena: Arena, cells: Sequence[tuple[Events, int]]) -> list[float]:
@@ -119,12 +113,12 @@ def _harms(arena: Arena, cells: Sequence[tuple[Events, int]]) -> list[float]:
 
 
 def chosen(arena: Arena, ranked: Sequence[Scored]) -> Scored | None:
-    """Return the one of the best traces that counts most in the further replications; None if none does any harm."""
+    """Return the one of the best traces that does most harm in the further replications; None if none does any."""
     some = ranked[:CANDIDATES]
     harms = _harms(arena, [(one.events, at) for one in some for at in COMPARED])
     size = len(COMPARED)
-    each = [worth(harms[at * size : (at + 1) * size]) for at in range(len(some))]
-    scored = [Scored(one.events, one_worth) for one, one_worth in zip(some, each, strict=True) if one_worth > 0]
+    means = [fmean(harms[at * size : (at + 1) * size]) for at in range(len(some))]
+    scored = [Scored(one.events, mean) for one, mean in zip(some, means, strict=True) if mean > 0]
     return max(scored, key=lambda one: one.harm, default=None)
 
 
@@ -183,7 +177,7 @@ class _Smaller:
 
     def _try(self, events: Events) -> bool:
         """Evaluate a trace, and keep it if it does enough harm."""
-        harm = worth(_harms(self.arena, [(events, at) for at in COMPARED]))
+        harm = fmean(_harms(self.arena, [(events, at) for at in COMPARED]))
         if harm >= self.least:
             self.found = Scored(events, harm)
         return harm >= self.least
