@@ -208,7 +208,7 @@ def test_another_seed_draws_other_traces() -> None:
 def test_events_that_do_nothing_are_taken_away() -> None:
     needed, idle = Outage(2000, 300, "down"), Load(5500, 100, 1, 10, 100)
     where = arena("stall", SLOW_TIMER)
-    found = Scored((needed, idle), 1.5)
+    found = Scored((needed, idle), (1.5,))
     made = smaller(where, found, Draw(BASE, tuple(KINDS), Limits()))
     assert len(made.events) == 1 and isinstance(made.events[0], Outage)
     assert made.events[0].lasts_ms <= needed.lasts_ms

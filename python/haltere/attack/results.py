@@ -78,7 +78,7 @@ class Answer:
     def _head(self, rivals: Rivals) -> str:
         judged, mine, other = self.judged, store.shown(rivals.contender), store.shown(rivals.against)
         if judged is None:
-            return f"nothing hurts {mine} more than {other}"
+            return f"nothing that was tried hurts {mine} more than {other}"
         typical = [self.harm.shown(median(getattr(pair, one) for pair in judged.pairs)) for one in ("mine", "other")]
         head = f"{self.harm.measures} {typical[0]}, with {other} {typical[1]}: {self.harm.between(judged.interval)}"
         if judged.holds:

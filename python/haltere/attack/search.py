@@ -1,7 +1,8 @@
 """Evolves traces that hurt a contender more than another, and makes the worst of them small.
 
 A generation of new traces is evaluated in one replication; those that come above the least of the survivors are
-evaluated in all of the search's, and their mean harm decides. Where nothing better was found for some generations the
+evaluated in all of the search's, and their mean harm decides. The first survivors are evaluated in one replication more
+each generation, so that none stays first by luck. Where nothing better was found for some generations the
 search begins again with new traces. The best of each beginning are compared in more replications, and the first of
 them is made smaller as long as most of its harm remains.
 """
@@ -28,7 +29,9 @@ BETTER = 0.01
 """A trace is better if its harm is larger by this share."""
 LEADING, CANDIDATES = 3, 8
 """So many traces of each beginning, and so many of all, are compared in `COMPARED` further replications."""
-COMPARED = range(REPLICATIONS, REPLICATIONS + 8)
+REPEATED = 12
+"""The first `LEADING` survivors are evaluated once more each generation, up to so many times."""
+COMPARED = range(REPEATED, REPEATED + 8)
 HALVINGS = 3
 """So often the way of a field to its rest is halved."""
 KEPT = 0.8
@@ -39,10 +42,15 @@ NOTHING = -math.inf
 
 @dataclass(frozen=True)
 class Scored:
-    """A trace and its mean harm in the replications in which it was looked at."""
+    """A trace and its harms in the replications in which it was looked at, from 0 on."""
 
     events: Events
-    harm: float
+    harms: tuple[float, ...]
+
+    @property
+    def harm(self) -> float:
+        """Their mean."""
+        return fmean(self.harms)
 
 
 @dataclass
@@ -84,9 +92,9 @@ class Evolution:
             made = [
                 self.draw.child(tournament(ranked, dice), tournament(ranked, dice), dice) for _ in range(POPULATION)
             ]
-            survivors = self._survivors(survivors, made)
+            survivors = self._repeated(self._survivors(survivors, made))
             waited = waited + 1 if survivors[0].harm <= best + BETTER * abs(best) else 0
-            best = max(best, survivors[0].harm)
+            best = survivors[0].harm
             self._leading = sorted([*others, *survivors[:LEADING]], key=lambda one: -one.harm)
             self.on_progress(self.arena.evaluations, self._leading[0].harm)
 
@@ -101,11 +109,18 @@ class Evolution:
         more = _harms(self.arena, [(events, at) for events, _ in hopeful for at in rest])
         size = len(rest)
         scored = [
-            Scored(events, fmean([harm, *more[at * size : (at + 1) * size]]))
-            for at, (events, harm) in enumerate(hopeful)
+            Scored(events, (harm, *more[at * size : (at + 1) * size])) for at, (events, harm) in enumerate(hopeful)
         ]
         ranked = sorted([*before, *scored], key=lambda one: -one.harm)[:POPULATION]
-        return ranked or [Scored((), NOTHING)]
+        return ranked or [Scored((), (NOTHING,))]
+
+    def _repeated(self, survivors: Sequence[Scored]) -> list[Scored]:
+        """Return the survivors, of which the first were evaluated in one replication more."""
+        again = [one for one in survivors[:LEADING] if one.events and len(one.harms) < REPEATED]
+        harms = _harms(self.arena, [(one.events, len(one.harms)) for one in again])
+        more = {one.events: (*one.harms, harm) for one, harm in zip(again, harms, strict=True)}
+        found = [Scored(one.events, more.get(one.events, one.harms)) for one in survivors]
+        return sorted(found, key=lambda one: -one.harm)
 
 
 def _harms(arena: Arena, cells: Sequence[tuple[Events, int]]) -> list[float]:
@@ -117,8 +132,8 @@ def chosen(arena: Arena, ranked: Sequence[Scored]) -> Scored | None:
     some = ranked[:CANDIDATES]
     harms = _harms(arena, [(one.events, at) for one in some for at in COMPARED])
     size = len(COMPARED)
-    means = [fmean(harms[at * size : (at + 1) * size]) for at in range(len(some))]
-    scored = [Scored(one.events, mean) for one, mean in zip(some, means, strict=True) if mean > 0]
+    scored = [Scored(one.events, tuple(harms[at * size : (at + 1) * size])) for at, one in enumerate(some)]
+    scored = [one for one in scored if one.harm > 0]
     return max(scored, key=lambda one: one.harm, default=None)
 
 
@@ -177,7 +192,7 @@ class _Smaller:
 
     def _try(self, events: Events) -> bool:
         """Evaluate a trace, and keep it if it does enough harm."""
-        harm = fmean(_harms(self.arena, [(events, at) for at in COMPARED]))
-        if harm >= self.least:
-            self.found = Scored(events, harm)
-        return harm >= self.least
+        made = Scored(events, tuple(_harms(self.arena, [(events, at) for at in COMPARED])))
+        if made.harm >= self.least:
+            self.found = made
+        return made.harm >= self.least
