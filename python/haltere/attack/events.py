@@ -52,9 +52,10 @@ LASTS = Bound(10, 60_000, 10, "no longer than the run")
 AT = Bound(0, 60_000, 0, "within the run", log=False)
 FIRST = Bound(1, 1_000_000, 1, "a packet of the run")
 
-IN_A_ROW = 20
-"""The most packets that are lost in a row. More are an outage, which ends by itself; losses by number wait for the
-packets, so that they could swallow every retransmission of a flow that has begun to wait."""
+IN_A_ROW = 3
+"""The most packets that are lost in a row. Losses by number wait for their packets: after a timeout a flow sends one
+packet at a time, ever later, and more losses in a row would keep it silent for longer than the longest outage. Bursts
+that lose more in a row are outages, which end by themselves."""
 
 
 @dataclass(frozen=True)
