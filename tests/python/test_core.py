@@ -11,6 +11,8 @@ from conftest import ROOT
 from haltere import Scenario, _core, core, documents, run, trace
 from haltere.results import columns
 
+RARE = ("concealed_", "dropped_tunnel", "dropped_breaker", "tripped_")
+"""The beginnings of columns of which results have none where nothing is tunnelled, guarded or concealed."""
 QUICK = Scenario.point_to_point(
     ["tcp/cubic", "quic/bbr"], rate="10Mbit/s", down_delay="5ms", up_delay="5ms", size="50kB", loss="1%"
 )
@@ -27,9 +29,33 @@ def test_the_tables_have_a_column_for_every_figure_of_a_result() -> None:
     result = json.loads(core.run(QUICK.merged({"rate_window": "10ms"}).concrete(), 1, 0))
     reached = {"convergence_s", "response_s"}
     assert set(result) == {"status", "error", "virtual_s", "events", "data_packets", "flows", "links"} | reached
-    elsewhere = {name for name in columns.of("flow") if name.startswith(("radio_", "messages_", "delivery_"))}
+    elsewhere = {name for name in columns.of("flow") if name.startswith(("radio_", "messages_", "delivery_", *RARE))}
     assert {key for flow in result["flows"] for key in flow} == set(columns.of("flow")) - elsewhere
-    assert {key for link in result["links"] for key in link} == set(columns.of("link"))
+    usual = {name for name in columns.of("link") if not name.startswith(RARE)}
+    assert {key for link in result["links"] for key in link} == usual
+
+
+def test_columns_of_what_is_rare_are_in_the_tables_where_it_is_there() -> None:
+    link = {
+        "rate": "10Mbit/s",
+        "delay": "5ms",
+        "queue": "9p",
+        "tunnel": {},
+        "breaker": {"interval": "100ms", "intervals": 1},
+    }
+    scenario = Scenario(
+        {
+            "topology": {"kind": "point-to-point", "link": link},
+            "flows": [{"contender": "tcp/cubic+optimistic-acks", "app": "raw"}],
+            "loads": [{"kind": "constant", "rate": "15Mbit/s", "size": "1kB", "start": "1s"}],
+            "duration": "2s",
+        }
+    )
+    made = run(scenario)
+    assert made.flows["concealed_bytes"].item() > 0
+    down = made.links.filter(direction="down")
+    assert down["tripped_flows"].item() >= 1 and 0.1 <= down["tripped_s"].item() <= 2
+    assert down["dropped_breaker"].item() > 0 and down["dropped_tunnel"].item() == 0
 
 
 def test_a_cell_has_a_row_with_a_column_for_each_of_its_figures() -> None:
@@ -48,7 +74,7 @@ def test_the_tables_have_a_column_for_every_figure_of_messages() -> None:
     flow = {"contender": "quic/cubic", "server": "b", "client": "a", "mqtt": mqtt}
     scenario = Scenario({"rate_window": "1s", "topology": {"kind": "graph", "links": links}, "flows": [flow]})
     (found,) = json.loads(core.run(scenario.concrete(), 1, 0))["flows"]
-    assert set(found) == {name for name in columns.of("flow") if not name.startswith("radio_")}
+    assert set(found) == {name for name in columns.of("flow") if not name.startswith(("radio_", *RARE))}
     assert run(scenario).flows["messages_delivered"].to_list() == [2]
 
 
