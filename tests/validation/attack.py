@@ -2,7 +2,7 @@
 
 `tests/validation/attack.py known [SEEDS]` searches the attacks of `KNOWN`, each with so many seeds, and prints for each
 the answer, the evaluations of its search and how long they took. `tests/validation/attack.py chance [SEEDS]` attacks
-CUBIC beside CUBIC with dice of its own, where every finding is a false alarm. From the repository's folder.
+CUBIC beside CUBIC with dice of its own, where every finding is a false alarm, and prints the share so far. From the repository's folder.
 """
 
 from __future__ import annotations
@@ -106,9 +106,10 @@ def chance(seeds: int) -> None:
             raised += judged is not None and judged.holds
         alarms += raised
         commands += raised > 0
-    sys.stdout.write(
-        f"{alarms} of {seeds * len(HARMS)} harms and {commands} of {seeds} commands, {100 * commands / seeds:.1f} %\n"
-    )
+        done = seed + 1
+        share = f"{100 * commands / done:.1f} %"
+        sys.stdout.write(f"{alarms} of {done * len(HARMS)} harms and {commands} of {done} commands, {share}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
