@@ -2,7 +2,8 @@
 
 `tests/validation/attack.py known [SEEDS]` searches the attacks of `KNOWN`, each with so many seeds, and prints for each
 the answer, the evaluations of its search and how long they took. `tests/validation/attack.py chance [SEEDS]` attacks
-CUBIC beside CUBIC with dice of its own, where every finding is a false alarm, and prints the share so far. From the repository's folder.
+CUBIC beside CUBIC with dice of its own, where every finding is a false alarm, and prints the share so far. From the
+repository's folder.
 """
 
 from __future__ import annotations
