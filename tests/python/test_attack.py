@@ -96,7 +96,7 @@ def test_every_trace_that_is_drawn_keeps_to_the_bounds() -> None:
 
 
 def _position(numbered: tuple[int, int]) -> int:
-    """The same for numbers that follow each other."""
+    """Return one number for all that follow each other."""
     return numbered[1] - numbered[0]
 
 
@@ -273,11 +273,14 @@ ARGUMENTS = ("--hurt", "stall", "--only", "outage", "--evaluations", "120", "--s
 
 
 def test_files_hold_the_runs_that_were_judged(haltere: Haltere, tmp_path: Path, planted: Answer) -> None:
+    folder = tmp_path / "found"
+    folder.mkdir()
+    for name in ("attack-2.toml", "attack-plan.txt"):  # of an earlier attack, and of somebody else
+        (folder / name).write_text("")
     done = haltere("attack", SLOW_TIMER, *ARGUMENTS, "--out", "found")
     assert done.returncode == 0, done.stderr
     assert "1 finding of 1 harm" in done.stdout and "rto-min" in done.stdout
-    folder = tmp_path / "found"
-    names = {"attack-1.toml", "attack-1-against.toml", "attack-1.svg", "attack-1.pdf", "attack.json"}
+    names = {"attack-plan.txt", "attack-1.toml", "attack-1-against.toml", "attack-1.svg", "attack-1.pdf", "attack.json"}
     assert {path.name for path in folder.iterdir()} == names
     data = json.loads((folder / "attack.json").read_text())
     assert data["answers"] == [planted.data()]

@@ -32,7 +32,7 @@ def stream(seed: int, name: str) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Draw:
-    """What traces may be made of.
+    """The events that traces may be made of.
 
     Attributes:
         base: the path.

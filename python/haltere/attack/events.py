@@ -317,7 +317,7 @@ def within(events: Iterable[Event], base: Base, limits: Limits = Limits()) -> tu
 
 
 def _cost(event: Event) -> float:
-    """What an event takes of its kind's bound of the whole trace: packets, or milliseconds of the full rate."""
+    """The share of its kind's bound that an event takes: packets, or milliseconds of the full rate."""
     if isinstance(event, Loss):
         return event.count
     return event.lasts_ms * (event.share if isinstance(event, Load) else 1)

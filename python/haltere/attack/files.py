@@ -22,7 +22,7 @@ NAME = "attack"
 
 
 def write(found: Attack, folder: Path, command: str) -> list[Path]:
-    """Write the findings of an attack and return the paths written.
+    """Write the findings of an attack in the place of earlier ones, and return the paths written.
 
     `attack-1.toml` has the scenario of the first finding, `attack-1-against.toml` the other contender's, `attack-1.svg`
     and `.pdf` both over time; `attack.json` has everything.
@@ -33,6 +33,9 @@ def write(found: Attack, folder: Path, command: str) -> list[Path]:
         command: the command line that finds it again.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{NAME}-[0-9]*"):
+        if old.suffix in (".toml", ".svg", ".pdf"):
+            old.unlink()
     written = []
     for number, answer in enumerate(found.findings, 1):
         stem = folder / f"{NAME}-{number}"

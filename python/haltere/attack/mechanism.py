@@ -53,7 +53,7 @@ class Switched:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What was found about the mechanism.
+    """The mechanism of a finding, as far as it was shown.
 
     Attributes:
         explanation: of the difference between the two; None if nothing lies between them, or it could not be made.

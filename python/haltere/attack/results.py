@@ -1,4 +1,4 @@
-"""What an attack found, as data and in words."""
+"""The findings of an attack, as data and in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Toll:
 
 @dataclass
 class Answer:
-    """What was found for one harm.
+    """The answer for one harm.
 
     Attributes:
         harm: the harm.

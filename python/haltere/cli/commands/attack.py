@@ -35,7 +35,7 @@ class BasePath:
 
 @dataclass(frozen=True)
 class Traces:
-    """What traces may be."""
+    """The bounds of traces."""
 
     only: Annotated[
         list[str] | None,
