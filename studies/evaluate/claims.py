@@ -17,21 +17,21 @@ from haltere.metrics.tables import Tables
 
 HERE = Path(__file__).parent
 CUBIC = "tcp/cubic"
-HARMS = ("harm", "harm_low", "harm_high")
+EXCESSES = ("excess", "excess_low", "excess_high")
 SIGNS = {"worse": "✗", "no worse": "=", "better": "✓", "undecided": "?"}
 
 
 @value
 def controls(tables: Tables) -> pl.DataFrame:
     """How each row of the sheet stands for each sender beside CUBIC; rows that were not run are left out."""
-    table = {}
+    table: dict[str, dict[str, str]] = {}
     for control, section, one in _judged(tables):
         table.setdefault(control, {"control": control})[section] = SIGNS.get(one.standing, "–")
     return pl.DataFrame(list(table.values()))
 
 
 @value
-def harms(tables: Tables) -> pl.DataFrame:
+def effects(tables: Tables) -> pl.DataFrame:
     """The effects behind each of these: in words, and in margins with the ends of their intervals."""
     return pl.DataFrame(
         [
@@ -46,7 +46,7 @@ def harms(tables: Tables) -> pl.DataFrame:
                 "other": number(each.other),
                 "effect": numbers(each),
                 "margin": margin(each).removeprefix("margin "),
-                **{name: round(found, 3) for name, found in zip(HARMS, each.harms, strict=True)},
+                **{name: round(found, 3) for name, found in zip(EXCESSES, each.excesses, strict=True)},
             }
             for control, section, one in _judged(tables)
             for each in one.effects

@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 def place(root: Path, source: Path) -> None:
     """Write the page's table, figures and numbers from what the campaign `controls` of the study `evaluate` found."""
     page = source / "controls.md"
-    kept = json.loads((root / KEPT).read_text(encoding="utf-8"))["values"]["harms"]
+    kept = json.loads((root / KEPT).read_text(encoding="utf-8"))["values"]["effects"]
     rows = [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]
     text = "\n".join([*_table(rows), *_sections(rows, source / "static")])
     page.write_text(page.read_text(encoding="utf-8").replace(MARKER, text), encoding="utf-8")
@@ -88,7 +88,7 @@ def _figure(name: str, rows: list[Row]) -> Figure:
     controls = _names(rows, "control")[::-1]
     at = {control: float(i) for i, control in enumerate(controls)}
     y = Axis("control", -0.6, len(controls) - 0.4, names=[(i, one) for one, i in at.items()], listed=True)
-    x = Axis("harm beside CUBIC, in margins", -_FAR, _FAR)
+    x = Axis("worse than CUBIC, in margins", -_FAR, _FAR)
     panels = []
     for what, place in dict.fromkeys((str(row["what"]), str(row["place"])) for row in rows):
         those = [row for row in rows if (row["what"], row["place"]) == (what, place)]
@@ -101,5 +101,5 @@ def _figure(name: str, rows: list[Row]) -> Figure:
 
 
 def _dot(row: Row, y: float) -> Dot:
-    low, value, high = (min(max(float(row[one]), -_FAR), _FAR) for one in ("harm_low", "harm", "harm_high"))
+    low, value, high = (min(max(float(row[one]), -_FAR), _FAR) for one in ("excess_low", "excess", "excess_high"))
     return Dot(value, y, x_ends=(low, high))

@@ -78,11 +78,11 @@ class Effect:
         return self._in_margins(self.found.value)
 
     @property
-    def harms(self) -> tuple[float, float, float]:
-        """The harm with the ends of its interval at 95 %; without an interval, three times the harm."""
+    def excesses(self) -> tuple[float, float, float]:
+        """The excess with the ends of its interval at 95 %; without an interval, three times the excess."""
         ends = [self.found.value if end is None else end for end in (self.found.low, self.found.high)]
         low, high = sorted(map(self._in_margins, ends))
-        return self.harm, low, high
+        return self.excess, low, high
 
     def _in_margins(self, value: float) -> float:
         margin = self.margin
