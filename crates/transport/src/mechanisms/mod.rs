@@ -133,6 +133,11 @@ impl Value {
         u32::try_from(self.number()).unwrap_or(u32::MAX)
     }
 
+    /// The number, as `u16`.
+    fn short(self) -> u16 {
+        u16::try_from(self.number()).unwrap_or(u16::MAX)
+    }
+
     /// The number, as `u8`.
     fn tiny(self) -> u8 {
         u8::try_from(self.number()).unwrap_or(u8::MAX)

@@ -308,7 +308,7 @@ pub const TCP: &[Tcp] = &[
         Kind::Count(2, 1000),
         "the receiver sends so many acknowledgements in place of one, each of a part: it misbehaves, to be sent more",
         "Savage et al. 1999, section 2.1; RFC 3465 section 2.1",
-        (|c| off_at_zero(c.split_acks.into()), |c, v| c.split_acks = v.small()),
+        (|c| off_at_zero(c.split_acks.into()), |c, v| c.split_acks = v.short()),
     )
     .on(Value::Number(10))
     .off()
@@ -320,7 +320,7 @@ pub const TCP: &[Tcp] = &[
         "Savage et al. 1999, section 2.3; RFC 9743 section 7.6",
         (
             |c| c.optimistic_acks.map_or(Value::Off, |n| Value::Number(n.into())),
-            |c, v| c.optimistic_acks = v.is_on().then(|| v.small()),
+            |c, v| c.optimistic_acks = v.is_on().then(|| v.short()),
         ),
     )
     .on(Value::Number(4))

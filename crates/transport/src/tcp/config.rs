@@ -143,10 +143,10 @@ pub struct Config {
     pub hides_marks: bool,
     /// As a receiver, it sends so many acknowledgements in place of one for new data, each for a part of that (Savage et al.
     /// 1999, section 2.1). With 0 and 1 it does not.
-    pub split_acks: u32,
+    pub split_acks: u16,
     /// As a receiver, it acknowledges so many full segments beyond those that have arrived, and gaps as well: it never asks
     /// for data again (Savage et al. 1999, section 2.3). With 0 it acknowledges gaps alone. `None`: only data that it has.
-    pub optimistic_acks: Option<u32>,
+    pub optimistic_acks: Option<u16>,
     /// Whether congestion control is told how much an acknowledgement delivers (RFC 3465), or that each one for new data
     /// delivers a full segment (RFC 2581 section 3.1).
     pub byte_counting: bool,

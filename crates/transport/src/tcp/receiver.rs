@@ -64,14 +64,14 @@ pub(super) struct Receiver {
     delay: Span,
     delay_max: Span,
     /// Bytes that may remain unacknowledged, in full segments. One more byte triggers an acknowledgement.
-    tolerated: u64,
+    tolerated: u32,
     hurried: bool,
     last_data: Option<Time>,
     compression: Span,
-    compressed_most: u32,
+    compressed_most: u8,
     blocks: u8,
     dsack: bool,
-    compressed: u32,
+    compressed: u8,
     duplicates: u32,
     duplicates_at: u64,
     compressed_until: Option<Time>,
@@ -114,11 +114,11 @@ impl Receiver {
             interactive: false,
             delay: Span::ZERO,
             delay_max: config.max_ack_delay,
-            tolerated: u64::from(config.ack_every.saturating_sub(1)),
+            tolerated: config.ack_every.saturating_sub(1),
             hurried: config.hurried_acks,
             last_data: None,
             compression: if config.sack { config.sack_compression } else { Span::ZERO },
-            compressed_most: config.sack_compression_acks,
+            compressed_most: u8::try_from(config.sack_compression_acks).unwrap_or(u8::MAX),
             blocks: if config.sack { config.sack_blocks as u8 } else { 0 },
             dsack: config.dsack,
             compressed: 0,
@@ -338,7 +338,7 @@ impl Receiver {
 
     /// Whether more data has arrived than may remain unacknowledged.
     fn exceeds(&self) -> bool {
-        self.next - self.acked > self.mss * self.tolerated
+        self.next - self.acked > self.mss * u64::from(self.tolerated)
     }
 
     fn quick_mode(&self) -> bool {
