@@ -260,6 +260,7 @@ def test_when_it_is_stopped_what_was_found_is_kept() -> None:
     found = attack(SLOW_TIMER, base=BASE, plan=plan)
     (answer,) = found.answers
     assert answer.ended == "stopped" and answer.judged is not None and answer.mechanism is None
+    assert "It was stopped" in answer.sentences(found.rivals)[-1]
 
 
 def test_time_ends_a_search_and_the_answer_says_so() -> None:

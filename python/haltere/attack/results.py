@@ -71,8 +71,9 @@ class Answer:
             said += self.mechanism.sentences(rivals.contender)
         if self.replayed is not None:
             said.append(self.replayed.sentence())
-        if self.ended == "time":
-            said.append(f"It was ended by its time, after {self.evaluations} evaluations of the search")
+        if self.ended != "budget":
+            how = {"time": "ended by its time", "stopped": "stopped"}[self.ended]
+            said.append(f"It was {how}, after {self.evaluations} evaluations of the search")
         return said
 
     def _head(self, rivals: Rivals) -> str:
