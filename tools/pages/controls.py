@@ -26,7 +26,7 @@ def place(root: Path, source: Path) -> None:
     """Write the page's table, figures and numbers from what the campaign `controls` of the study `evaluate` found."""
     page = source / "controls.md"
     kept = json.loads((root / KEPT).read_text(encoding="utf-8"))["values"]["effects"]
-    rows = [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]
+    rows: list[Row] = [dict(zip(kept["columns"], row, strict=True)) for row in kept["rows"]]
     text = "\n".join([*_table(rows), *_sections(rows, source / "static")])
     page.write_text(page.read_text(encoding="utf-8").replace(MARKER, text), encoding="utf-8")
 
