@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -100,6 +101,11 @@ def _figure(name: str, rows: list[Row]) -> Figure:
     return Figure(name, "", panels)
 
 
+def _number(kept: object) -> float:
+    """Read a number, which kept files have as pages show it."""
+    return float(re.sub(r"\s", "", str(kept)).replace("−", "-"))
+
+
 def _dot(row: Row, y: float) -> Dot:
-    low, value, high = (min(max(float(row[one]), -_FAR), _FAR) for one in ("excess_low", "excess", "excess_high"))
+    low, value, high = (min(max(_number(row[one]), -_FAR), _FAR) for one in ("excess_low", "excess", "excess_high"))
     return Dot(value, y, x_ends=(low, high))

@@ -39,7 +39,7 @@ impl Supply {
         Supply { rate, hold, grants: None }
     }
 
-    /// What an application has over time: `rate`, or what the profile says in its place, and nothing during `pauses`.
+    /// The data that an application has over time: `rate`, or what the profile says in its place, and nothing during `pauses`.
     pub fn of_application(rate: units::Rate, profile: Option<Profile>, pauses: Option<Outages>) -> Supply {
         Supply::new(rate.as_bps(), profile, pauses)
     }

@@ -53,7 +53,7 @@ text_or_table!(
 );
 
 impl SupplySpec {
-    /// What is meant; `path` is the path of the field.
+    /// The supply with all defaults; `path` is the path of the field.
     pub(super) fn supplied(&self, path: &str) -> Result<Supplied, ScenarioError> {
         let at = |field: &str| {
             if matches!(self, SupplySpec::Constant(_)) { path.to_string() } else { format!("{path}.{field}") }

@@ -46,7 +46,7 @@ def _batches(document: Document, t: float, seen: Seen) -> None:
 
 
 def _late(document: Document, t: float, seen: Seen) -> None:
-    """What is sent in 4 ms arrives 30 ms after what is sent then."""
+    """Packets that are sent in 4 ms arrive after those of the next 26 ms."""
     usual = f"{seen.rtt_s / 2 * 1e6:.0f}us"
     later = f"{(seen.rtt_s / 2 + 0.03) * 1e6:.0f}us"
     course = {"at": ["0s", _at(t), _at(t + 0.004)], "value": [usual, later, usual], "reorder": True}

@@ -1,4 +1,4 @@
-"""What the test cases of BBR look at. Each function returns a look at a run and the instant of its event."""
+"""Looks of the test cases of BBR. Each function returns a look at a run and the instant of its event."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def probe_bw_follows(state: str) -> Look:
 
 
 def flight_dips(share: float, lasts: float) -> Look:
-    """What is in flight stays below a share of the link's BDP for a time, between the seconds 1 and 12."""
+    """The flight stays below a share of the link's BDP for a time, between the seconds 1 and 12."""
 
     def look(seen: Seen, _: float) -> Shown:
         flight = seen["bytes_in_flight"]

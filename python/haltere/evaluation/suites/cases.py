@@ -18,7 +18,7 @@ Verdict = Literal["passed", "failed", "not shown"]
 
 @dataclass(frozen=True)
 class Shown:
-    """What one check saw: whether it is as the suite says, and the numbers, in words."""
+    """The outcome of one check: whether it is as the suite says, and the numbers, in words."""
 
     good: bool
     words: str

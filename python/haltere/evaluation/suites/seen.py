@@ -65,7 +65,7 @@ def _unset(value: float | None) -> bool:
 
 
 class Seen:
-    """What a trace shows of its first flow and of the bottleneck.
+    """A trace, of which the first flow and the bottleneck are looked at.
 
     Args:
         trace: as `haltere.core.trace` returns it.
