@@ -117,10 +117,11 @@ def test_a_build_gets_junit_and_a_page(tmp_path):
 
 
 def test_a_case_is_run_again_from_its_file(tmp_path, haltere):
-    ran = haltere("evaluate", "tcp/bbr3", "--suite", "bbr", "--case", "21", "--out", str(tmp_path), "--json")
+    ran = haltere("evaluate", "tcp/bbr3", "--suite", "bbr", "--case", "21", "--out", str(tmp_path), "--qlog", "--json")
     (case,) = json.loads(ran.stdout)["cases"]
     assert case["verdict"] == "passed"
     assert case["event_s"] > 6
+    assert (tmp_path / "qlog" / "case-21" / "flow-0-server.sqlog").stat().st_size > 10_000
     again = haltere("trace", str(tmp_path / "case-21.toml"), "--json")
     assert again.returncode == 0
     assert json.loads(again.stdout)["result"]["status"] == "ok"
@@ -143,6 +144,8 @@ def test_the_exit_code_tells(haltere, tmp_path):
         (["--suite", "bbr", "--quick"], "is for the sheet"),
         (["--case", "3"], "add --suite bbr"),
         (["--junit", "x.xml"], "add --suite bbr"),
+        (["--qlog"], "add --suite bbr"),
+        (["--suite", "bbr", "--qlog"], "add --out FOLDER"),
     ],
 )
 def test_what_does_not_go_together_is_refused(haltere, options, words):

@@ -36,9 +36,8 @@ def _names(rows: list[Row], column: str) -> list[str]:
     return list(dict.fromkeys(str(row[column]) for row in rows))
 
 
-def _anchor(section: str, control: str = "") -> str:
-    plain = section.replace(",", "").replace(".", "-").replace(" ", "-")
-    return f"s-{plain}" + (f"-{control}" if control else "")
+def _anchor(section: str) -> str:
+    return "s-" + section.replace(",", "").replace(".", "-").replace(" ", "-")
 
 
 def _table(rows: list[Row]) -> Iterator[str]:
@@ -51,7 +50,7 @@ def _table(rows: list[Row]) -> Iterator[str]:
         cells = []
         for section in sections:
             word = standing.get((control, section), "")
-            sign = f'<a href="#{_anchor(section, control)}" title="{word}">{SIGNS.get(word, "–")}</a>' if word else "–"
+            sign = f'<a href="#{_anchor(section)}" title="{word}">{SIGNS.get(word, "–")}</a>' if word else "–"
             cells.append(f"<td>{sign}</td>")
         yield f'<tr><th scope="row">{html.escape(control)}</th>{"".join(cells)}</tr>'
     yield "</tbody></table></div>\n"
@@ -60,14 +59,17 @@ def _table(rows: list[Row]) -> Iterator[str]:
 def _sections(rows: list[Row], static: Path) -> Iterator[str]:
     for section in _names(rows, "section"):
         those = [row for row in rows if row["section"] == section]
-        name = f"controls-{_anchor(section)}"
-        on_paper.draw(_figure(name, those), static / name, formats=["svg"])
         yield f"({_anchor(section)})=\n## {section} {those[0]['title']}\n"
-        yield f"![{section} for all controls](static/{name}.svg)\n"
-        yield "<details><summary>The numbers</summary>\n\n" + "".join(_numbers(section, those)) + "</details>\n"
+        for number, (what, place) in enumerate(dict.fromkeys((row["what"], row["place"]) for row in those)):
+            name = f"controls-{_anchor(section)}-{number}"
+            here = [row for row in those if (row["what"], row["place"]) == (what, place)]
+            on_paper.draw(_figure(name, here), static / name, formats=["svg"])
+            title = f"{str(what)[:1].upper()}{str(what)[1:]}" + (f" at {place}" if place else "")
+            yield f"{title}:\n\n![{title}](static/{name}.svg)\n"
+        yield "<details><summary>The numbers</summary>\n\n" + "".join(_numbers(those)) + "</details>\n"
 
 
-def _numbers(section: str, rows: list[Row]) -> Iterator[str]:
+def _numbers(rows: list[Row]) -> Iterator[str]:
     yield (
         '<table class="docutils"><thead><tr>'
         + "".join(
@@ -77,28 +79,23 @@ def _numbers(section: str, rows: list[Row]) -> Iterator[str]:
         + "</tr></thead><tbody>\n"
     )
     for control, group in groupby(rows, key=lambda row: str(row["control"])):
-        for i, row in enumerate(group):
-            own = f' id="{_anchor(section, control)}"' if i == 0 else ""
+        for row in group:
             what = ", ".join(str(row[name]) for name in ("what", "place") if row[name])
             cells = [control, row["standing"], what, row["newcomer"], row["other"], row["effect"], row["margin"]]
-            yield f"<tr{own}>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>\n"
+            yield "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>\n"
     yield "</tbody></table>\n"
 
 
 def _figure(name: str, rows: list[Row]) -> Figure:
     controls = _names(rows, "control")[::-1]
     at = {control: float(i) for i, control in enumerate(controls)}
-    y = Axis("control", -0.6, len(controls) - 0.4, names=[(i, one) for one, i in at.items()], listed=True)
-    x = Axis("worse than CUBIC, in margins", -_FAR, _FAR)
-    panels = []
-    for what, place in dict.fromkeys((str(row["what"]), str(row["place"])) for row in rows):
-        those = [row for row in rows if (row["what"], row["place"]) == (what, place)]
-        series = [Series("quiet", "", [Line([(end, y.low), (end, y.high)], dash=":")]) for end in (-1.0, 1.0)]
-        for word, look in _LOOKS.items():
-            dots = [_dot(row, at[str(row["control"])]) for row in those if row["standing"] == word]
-            series += [Series(look, word, dots)] if dots else []
-        panels.append(Panel(", ".join(filter(None, (what, place))), x, y, series))
-    return Figure(name, "", panels)
+    y = Axis("", -0.6, len(controls) - 0.4, names=[(i, one) for one, i in at.items()], listed=True)
+    x = Axis("worse than CUBIC, in margins", -_FAR - 0.2, _FAR + 0.2)
+    series = [Series("quiet", "", [Line([(end, y.low), (end, y.high)], dash=":")]) for end in (-1.0, 1.0)]
+    for word, look in _LOOKS.items():
+        dots = [_dot(row, at[str(row["control"])]) for row in rows if row["standing"] == word]
+        series += [Series(look, word, dots)] if dots else []
+    return Figure(name, "", [Panel("", x, y, series)])
 
 
 def _number(kept: object) -> float:

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from haltere.cli import exits, show
 from haltere.documents import shown
+from haltere.errors import ArgumentError
 from haltere.evaluation.suites.running import Result, Suited, run_suite
 from haltere.evaluation.suites.writing import junit, summary, write
 from haltere.files import write_whole
@@ -23,12 +24,16 @@ def command(
     cases: Collection[int],
     workers: int | None,
     out: Path | None,
+    qlog: bool,
     report: Path | None,
     as_json: bool,
 ) -> None:
     """Run the cases, print their verdicts, and write the page."""
+    if qlog and out is None:
+        raise ArgumentError("needs a folder", field="qlog", right="add --out FOLDER")
+    logs = out / "qlog" if qlog and out is not None else None
     with show.progress(escape(f"test cases of {suite}")) as advance:
-        found = run_suite(contender, suite, cases=cases, workers=workers, on_progress=advance)
+        found = run_suite(contender, suite, cases=cases, workers=workers, qlog=logs, on_progress=advance)
     if report is not None:
         write_whole(report, junit(found))
     page = None if out is None else write(found, out)

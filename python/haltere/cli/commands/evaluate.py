@@ -41,6 +41,9 @@ def evaluate(
     ] = None,
     case: Annotated[list[int] | None, typer.Option(help="With a suite: only this case. May be given again.")] = None,
     junit: Annotated[Path | None, typer.Option(help="With a suite: write JUnit XML into this file.")] = None,
+    qlog: Annotated[
+        bool, typer.Option("--qlog", help="With a suite: write the qlog files of each case into the folder of --out.")
+    ] = False,
     workers: Workers = None,
     out: Annotated[
         Path | None,
@@ -66,9 +69,11 @@ def evaluate(
         for name, given in alone.items():
             if given is not None:
                 raise ArgumentError("is for the sheet, not for a suite", field=name, right="leave it or the suite out")
-        suites.command(contender, suite, cases=case or (), workers=workers, out=out, report=junit, as_json=as_json)
+        suites.command(
+            contender, suite, cases=case or (), workers=workers, out=out, qlog=qlog, report=junit, as_json=as_json
+        )
         return
-    for name, of_suites in {"case": case, "junit": junit}.items():
+    for name, of_suites in {"case": case, "junit": junit, "qlog": qlog or None}.items():
         if of_suites is not None:
             raise ArgumentError("is for a suite", field=name, right="add --suite bbr, or leave it out")
     from haltere.cli.evaluate import command

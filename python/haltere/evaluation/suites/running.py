@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from haltere import core
@@ -77,6 +78,7 @@ def run_suite(
     cases: Collection[int] = (),
     seed: int = 1,
     workers: int | None = None,
+    qlog: str | Path | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Suited:
     """Run the test cases of a suite for a contender, and judge them.
@@ -87,6 +89,7 @@ def run_suite(
         cases: the numbers of some cases (default: all).
         seed: for the dice of the contender.
         workers: how many runs at once (default: one a CPU).
+        qlog: a folder for the qlog files of the runs that are judged, in a folder for each case.
         on_progress: called with (finished, all) as cases finish.
 
     Raises:
@@ -105,7 +108,7 @@ def run_suite(
     Scenario(chosen[0].path.document(contender), fidelity=fidelity)  # refuses the contender before anything runs
     results: dict[int, Result] = {}
     with ThreadPoolExecutor(ThreadExecutor(workers).workers) as pool:
-        waiting = {pool.submit(_run, case, contender, fidelity, seed): case for case in chosen}
+        waiting = {pool.submit(_run, case, contender, fidelity, seed, _logs(qlog, case)): case for case in chosen}
         for done in as_completed(waiting):
             results[waiting[done].number] = done.result()
             if on_progress is not None:
@@ -120,9 +123,13 @@ def _fidelity(contender: str) -> Fidelity:
         raise ArgumentError(problem.message, field="contender", given=as_written(contender)) from None
 
 
-def _run(case: Case, contender: str, fidelity: Fidelity, seed: int) -> Result:
+def _logs(folder: str | Path | None, case: Case) -> Path | None:
+    return None if folder is None else Path(folder) / f"case-{case.number:02}"
+
+
+def _run(case: Case, contender: str, fidelity: Fidelity, seed: int, qlog: Path | None = None) -> Result:
     document = case.path.document(contender)
-    seen = _seen(case, document, fidelity, seed)
+    seen = _seen(case, document, fidelity, seed, None if case.cue else qlog)
     if case.cue is None:
         return _judged(case, document, None, seen)
     at = case.cue.find(seen)
@@ -136,12 +143,12 @@ def _run(case: Case, contender: str, fidelity: Fidelity, seed: int) -> Result:
         reason = f"it does not tell when {case.cue.state} begins"
         return Result(case, document, None, tuple(Looked(check, None) for check in case.checks), reason)
     forked = case.forked(document, at, seen)
-    return _judged(case, forked, at, _seen(case, forked, fidelity, seed))
+    return _judged(case, forked, at, _seen(case, forked, fidelity, seed, qlog))
 
 
-def _seen(case: Case, document: Document, fidelity: Fidelity, seed: int) -> Seen:
+def _seen(case: Case, document: Document, fidelity: Fidelity, seed: int, qlog: Path | None = None) -> Seen:
     scenario = Scenario(document, fidelity=fidelity)
-    trace = core.trace(scenario.concrete(seed, 0), seed, 0, fidelity)
+    trace = core.trace(scenario.concrete(seed, 0), seed, 0, fidelity, qlog=qlog)
     outages = document["topology"]["link"]["down"].get("outage", ())
     disturbed = float(outages[0]["from"].removesuffix("ns")) / 1e9 if outages else 0.0
     return Seen(trace, rate_bps=case.path.rate_bps, rtt_s=case.path.rtt_s, disturbed=disturbed)
