@@ -3,7 +3,7 @@
 use super::labels::{Named, labels};
 use super::messages::mean_handshake_s;
 use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
-use crate::application::{Fetch, Report};
+use crate::application::{Fetch, Messages, Report};
 use crate::build::{FlowPart, Owner, Run};
 use crate::scenario::Way;
 use crate::world::Stall;
@@ -13,6 +13,19 @@ use haltere_net::report::OccupancyResult;
 use haltere_net::{Span, Time};
 use haltere_transport::Stats;
 use haltere_transport::reordering::Reordering;
+
+/// When each object of a page was complete.
+type Objects = Vec<Option<Time>>;
+
+/// The parts of a client's report: its fetch, the objects of a page, and the messages that it received.
+fn parts(report: Report) -> (Fetch, Option<Objects>, Option<Box<Messages>>) {
+    match report {
+        Report::Fetch(fetch) => (fetch, None, None),
+        Report::Page(fetch, objects) => (fetch, Some(objects), None),
+        Report::Messages(messages) => (messages.fetch, None, Some(messages)),
+        Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None, None),
+    }
+}
 
 /// The rate of bytes over a time, if there is one, bit/s.
 pub(super) fn rate(bytes: u64, seconds: Option<f64>) -> Option<f64> {
@@ -115,17 +128,7 @@ impl Run {
     fn flow_result(&self, i: usize, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
         let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
         let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
-        let mut seen = None;
-        let (progress, objects) = match client.report() {
-            Report::Fetch(fetch) => (fetch, None),
-            Report::Page(fetch, objects) => (fetch, Some(objects)),
-            Report::Messages(messages) => {
-                let fetch = messages.fetch;
-                seen = Some(messages);
-                (fetch, None)
-            }
-            Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None),
-        };
+        let (progress, objects, seen) = parts(client.report());
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let completion = since_start(progress.completed);
