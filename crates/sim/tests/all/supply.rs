@@ -89,7 +89,7 @@ fn supplies_that_mean_nothing_are_refused() {
             "flows[0].supply.pauses",
         ),
         (json!({ "app": "ssh" }), "flows[0].supply"),
-        (json!({ "page": [{ "size": "10kB" }], "app": "https" }), "flows[0].supply"),
+        (json!({ "page": { "objects": [{ "size": "10kB" }] }, "app": "https" }), "flows[0].supply"),
     ] {
         let (at, message) = flow(more.clone());
         assert_eq!(at, path, "{more}: {message}");
