@@ -42,7 +42,7 @@ impl Path {
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
-            model: self.cc.path_model(),
+            model: self.cc.path_model().map(Box::new),
         };
         self.reported.update(self.label, now, cx);
         let srtt = self.rtt.smoothed();

@@ -26,7 +26,7 @@ impl Sender {
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
             timer: self.due_timer(),
-            model: self.cc.path_model(),
+            model: self.cc.path_model().map(Box::new),
         };
         self.reported.update(self.path, now, cx);
         let (out, srtt) = (u64::from(self.board.out()) * self.mss, self.rtt.srtt());
