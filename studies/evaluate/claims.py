@@ -11,13 +11,14 @@ import polars as pl
 from haltere.claims import value
 from haltere.evaluation.judging import Judged, judge, senders
 from haltere.evaluation.sheet import required
-from haltere.evaluation.words import margin, number, numbers, place
+from haltere.evaluation.words import margin, place
 from haltere.figures import kinds
 from haltere.metrics.tables import Tables
 
 HERE = Path(__file__).parent
 CUBIC = "tcp/cubic"
-EXCESSES = ("excess", "excess_low", "excess_high")
+MOST = 9.0
+"""Larger excesses are kept as this one."""
 SIGNS = {"worse": "✗", "no worse": "=", "better": "✓", "undecided": "?"}
 
 
@@ -32,26 +33,14 @@ def controls(tables: Tables) -> pl.DataFrame:
 
 @value
 def effects(tables: Tables) -> pl.DataFrame:
-    """The effects behind each of these: in words, and in margins with the ends of their intervals."""
-    return pl.DataFrame(
-        [
-            {
-                "control": control,
-                "section": section,
-                "title": one.row.title,
-                "standing": one.standing,
-                "what": each.metric.spoken,
-                "place": place(each),
-                "newcomer": number(each.newcomer),
-                "other": number(each.other),
-                "effect": numbers(each),
-                "margin": margin(each).removeprefix("margin "),
-                **{name: round(found, 3) for name, found in zip(EXCESSES, each.excesses, strict=True)},
-            }
-            for control, section, one in _judged(tables)
-            for each in one.effects
-        ]
-    )
+    """The effects behind each of these: a row a place, for each control the excess in margins with its interval."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for control, section, one in _judged(tables):
+        for each in one.effects:
+            where = (section, one.row.title, each.metric.spoken, place(each), margin(each).removeprefix("margin "))
+            row = rows.setdefault(where, dict(zip(("section", "title", "what", "place", "margin"), where, strict=True)))
+            row[control] = " ".join(f"{min(max(end, -MOST), MOST):.1f}".removesuffix(".0") for end in each.excesses)
+    return pl.DataFrame(list(rows.values()))
 
 
 def _judged(tables: Tables) -> Iterator[tuple[str, str, Judged]]:

@@ -263,7 +263,7 @@ series = "transport"
 FIGURES: dict[str, tuple[str, str, int, str]] = {
     "unknown kind": ("[[lines]]", "[[linse]]", 1, "right: lines"),
     "table in the place of a list": ("[[lines]]", "[lines]", 1, "[[lines]]"),
-    "unknown metric": ('"completion_time"', '"completion"', 4, "one of completion_time"),
+    "unknown metric": ('"completion_time"', '"completion"', 4, "one of conv"),
     "unknown field": ("series =", "serie =", 6, "right: series"),
     "no metric": ('metric = "completion_time"\n', "", 1, "metric: is missing"),
     "unknown experiment": ('"base"', '"bass"', 3, "has no experiment 'bass'"),

@@ -30,6 +30,15 @@ from rigs import needs_kernel
 
 Json = dict[str, Any]
 COUNTS: Json = json.loads((FIXTURE / "counts.json").read_text())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _room_of_scamper() -> None:
+    """The folder in which scamper shuts up a part of it, which it cannot make on the disk of a kernel's machine."""
+    with contextlib.suppress(OSError):
+        Path("/var/empty").mkdir(mode=0o755, exist_ok=True)
+
+
 needs_scamper = pytest.mark.skipif(
     not (shutil.which("scamper") and shutil.which("sc_warts2json")),
     reason="scamper is not installed here (Debian: apt-get install scamper)",
