@@ -110,7 +110,7 @@ pub(super) struct Path {
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
-    pub reported: Reported,
+    pub reported: Option<Box<Reported>>,
 }
 
 impl Path {
@@ -158,7 +158,7 @@ impl Path {
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
-            reported: Reported::default(),
+            reported: None,
         }
     }
 

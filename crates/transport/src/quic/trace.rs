@@ -42,9 +42,9 @@ impl Path {
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
             timer: (self.timer != Time::NEVER).then(|| (timer_name(spaces, i), self.timer)),
-            model: self.cc.path_model().map(Box::new),
+            model: self.cc.path_model(),
         };
-        self.reported.update(self.label, now, cx);
+        self.reported.get_or_insert_default().update(self.label, now, cx);
         let srtt = self.rtt.smoothed();
         if let Some(shadows) = self.cc.shadows() {
             shadows.report(self.label, |window, _| spread(window, srtt?), cx);

@@ -5,7 +5,7 @@ use haltere_net::incident::{CongestionState, TimerChange, TimerName};
 use haltere_net::{Cx, Incident, Metric, PathId, Rate, Span, Time};
 
 /// The part of a sender's state that is reported to the probe.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Reported {
     /// Congestion window, bytes.
     pub window: u64,
@@ -20,7 +20,7 @@ pub struct Reported {
     /// The timer that is armed, and when it expires.
     pub timer: Option<(TimerName, Time)>,
     /// BBR's model of the path, where BBR controls it.
-    pub model: Option<Box<PathModel>>,
+    pub model: Option<PathModel>,
 }
 
 /// The metrics of BBR's model of its path, with their values.
@@ -53,20 +53,19 @@ impl Reported {
     /// Reports to the probe where `now` differs from the last report of the path, and stores `now`.
     pub fn update(&mut self, path: PathId, now: Reported, cx: &mut Cx<'_>) {
         let old = std::mem::replace(self, now);
-        let now = &*self;
         let rate = |reported: &Reported| reported.pacing_rate.map_or(0, Rate::as_bps);
         let metrics = [
             (Metric::Cwnd, old.window, now.window),
             (Metric::Ssthresh, old.ssthresh, now.ssthresh),
             (Metric::BytesInFlight, old.in_flight, now.in_flight),
-            (Metric::PacingRate, rate(&old), rate(now)),
+            (Metric::PacingRate, rate(&old), rate(&now)),
         ];
         for (metric, before, after) in metrics {
             if before != after {
                 cx.record_on(path, metric, after);
             }
         }
-        report_model(path, [old.model.as_deref().copied(), now.model.as_deref().copied()], cx);
+        report_model(path, [old.model, now.model], cx);
         if old.state != now.state {
             cx.tell(Incident::CongestionState(now.state));
         }

@@ -26,9 +26,9 @@ impl Sender {
             pacing_rate: self.pacing_rate(),
             state: self.congestion_state(),
             timer: self.due_timer(),
-            model: self.cc.path_model().map(Box::new),
+            model: self.cc.path_model(),
         };
-        self.reported.update(self.path, now, cx);
+        self.reported.get_or_insert_default().update(self.path, now, cx);
         let (out, srtt) = (u64::from(self.board.out()) * self.mss, self.rtt.srtt());
         if let Some(shadows) = self.cc.shadows() {
             shadows.report(self.path, |window, ssthresh| rate_of(window, ssthresh, out, srtt), cx);

@@ -146,7 +146,7 @@ pub(super) struct Sender {
     /// Bytes delivered when the last two losses were found.
     pub(super) losses: (u64, u64),
     pub(super) path: PathId,
-    pub(super) reported: Reported,
+    pub(super) reported: Option<Box<Reported>>,
     pub stats: Stats,
 }
 
@@ -199,7 +199,7 @@ impl Sender {
             siblings: Vec::new(),
             losses: (0, 0),
             path: config.path,
-            reported: Reported::default(),
+            reported: None,
             stats: Stats { rtts: config.rtts.then(Default::default), ..Stats::default() },
         }
     }
