@@ -232,7 +232,7 @@ CASES = (
             ),
             _inside("the window exceeds twice the BDP", look.window_exceeds(2.0)),
             _inside("max_bw is at least what the path delivers", look.finds_the_path(STARTUP)),
-            _wire("the path is used", look.uses(0.85, 3.0, 6.0)),
+            _wire("the path is filled", look.fills(0.9, 3.0, 6.0)),
         ),
         happens="acknowledgements are held for 40 of each 50 ms",
     ),

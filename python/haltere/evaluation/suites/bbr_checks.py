@@ -246,6 +246,17 @@ def uses(share: float, start: float, end: float) -> Look:
     return look
 
 
+def fills(share: float, start: float, end: float) -> Look:
+    """The flow's packets take a share of the link's rate: what the receiver gets, with the headers of the whole run."""
+
+    def look(seen: Seen, _: float) -> Shown:
+        wire = seen.flow["wire_bytes"] / max(seen.flow["bytes"], 1)
+        taken = seen.goodput(start, end) * wire / seen.rate_bps
+        return Shown(taken >= share, f"{taken:.1%} of the link's rate")
+
+    return look
+
+
 def uses_after(share: float, later: float, seconds: float | None = None) -> Look:
     """The receiver gets a share of the link's rate from some seconds after the event on."""
 
