@@ -193,7 +193,7 @@ CASES = (
             _inside("the window falls to half of the estimated BDP", look.window_halved(PROBE_RTT)),
             _inside("ProbeRTT lasts for 200 ms and a round trip at least", look.lasts(PROBE_RTT, 0.2, 1.0)),
             _inside("ProbeBW follows", look.probe_bw_follows(PROBE_RTT)),
-            _wire("what is in flight falls below 0.6 BDP for 200 ms", look.flight_dips(0.6, 0.15)),
+            _wire("what is in flight falls below 0.6 BDP for 200 ms", look.flight_dips(0.6, 0.2)),
             _wire("sending resumes", look.uses(0.85, 8.0, 13.5)),
         ),
     ),
