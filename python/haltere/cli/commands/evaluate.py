@@ -47,7 +47,9 @@ def evaluate(
     workers: Workers = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of the results (default results/evaluate-CONTENDER; with a suite, none is written)."),
+        typer.Option(
+            help="Folder of the results (default results/evaluate-CONTENDER; a suite writes none without it)."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
