@@ -50,9 +50,13 @@ class Repository:
         return ["gpg", "--homedir", self.keys, "--batch", "--pinentry-mode", "loopback"]
 
     def end(self) -> None:
-        """End the agent, and remove its keys."""
+        """End the agent, and remove its keys.
+
+        An agent that ends removes its sockets itself, some time after `gpgconf` has returned. So they may vanish while
+        the folder is removed.
+        """
         subprocess.run(["gpgconf", "--homedir", str(self.keys), "--kill", "all"], check=False, capture_output=True)
-        shutil.rmtree(self.keys)
+        shutil.rmtree(self.keys, ignore_errors=True)
 
     def publish(self, *, signed: bool = True) -> None:
         data = self.package.read_bytes()
