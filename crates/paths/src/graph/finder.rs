@@ -1,6 +1,6 @@
 //! The K shortest paths to one node, whether or not they obey a policy.
 
-use super::{Network, Search, Tree, valley_free};
+use super::{Guide, Network, Search, Tree, valley_free};
 
 /// All shortest paths of a network to one node.
 #[derive(Clone, Debug)]
@@ -31,10 +31,7 @@ impl<'n> Target<'n> {
 
 /// The memory of searches; one of them serves any number of pairs, one after the other.
 #[derive(Debug, Default)]
-pub struct Finder {
-    any: Search,
-    valley_free: valley_free::Search,
-}
+pub struct Finder(Search);
 
 impl Finder {
     /// A finder with no memory yet.
@@ -46,8 +43,8 @@ impl Finder {
     /// ascending order of cost.
     pub fn each(&mut self, target: &Target<'_>, start: u32, k: usize, take: impl FnMut(&[u32], u64)) {
         match target {
-            Target::Any(tree) => self.any.each(tree, start, k, take),
-            Target::ValleyFree(tree) => self.valley_free.each(tree, start, k, take),
+            Target::Any(tree) => self.0.each(tree, start, k, take),
+            Target::ValleyFree(tree) => self.0.each(tree, start, k, take),
         }
     }
 }

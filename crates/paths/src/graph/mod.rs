@@ -2,7 +2,7 @@
 //!
 //! A graph is undirected and made of the links that traces show. Its nodes are numbers from 0, the caller keeps the
 //! addresses. [`Tree`] holds all shortest paths to one node; with it, [`Search`] finds the K shortest loopless paths
-//! from any other ([`shortest`]), and [`valley_free`] those that obey the routing policy of ASes.
+//! from any other and, along the tree of [`valley_free`], those that obey the routing policy of ASes.
 //!
 //! The graph is made from traces ([`Observed`], [`view`]). [`Network`] is that graph with the hops and delays of its
 //! links, and [`routes`] measures the K shortest paths of many pairs.
@@ -13,7 +13,7 @@ pub mod geography;
 mod heap;
 mod network;
 pub mod routes;
-mod shortest;
+mod search;
 mod tree;
 pub mod valley_free;
 pub mod view;
@@ -22,7 +22,7 @@ pub use finder::{Finder, Target};
 pub use geography::Places;
 pub use network::{Cost, Link, Network};
 pub use routes::{Pairs, Progress, Row};
-pub use shortest::{Route, Search};
+pub use search::{Guide, Route, Search};
 pub use tree::Tree;
 pub use view::{Gaps, Links, Observed};
 

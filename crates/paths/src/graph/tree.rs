@@ -1,25 +1,11 @@
 //! All shortest paths to one node.
 
 use super::heap::MinHeap;
+use super::search::{Escape, Guide, Move};
 use super::{Arc, Graph, NONE};
 
 /// The distance of nodes from which no path leads to the root.
 const FAR: u64 = u64::MAX;
-
-/// The best way out of a node's subtree other than the tree's own link: a link from a node inside to one outside.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Escape {
-    /// The distance of `inside`, the link's cost and the distance of `outside`, in all; [`Escape::NONE`] if there is no
-    /// such link. This sum minus its own distance is the cost for a node above `inside` that may not follow the tree.
-    pub(super) sum: u64,
-    pub(super) inside: u32,
-    pub(super) outside: u32,
-}
-
-impl Escape {
-    /// The sum if there is no way out.
-    pub(super) const NONE: u64 = FAR;
-}
 
 /// The shortest paths from every node to one, the root (Dijkstra, Numerische Mathematik 1, 1959), and what a search
 /// needs that may not follow them: the arcs of each node in the order of the cheapest path to the root through them,
@@ -69,62 +55,59 @@ impl<'g> Tree<'g> {
         let escapes = escapes(graph, &distance, &next);
         Tree { graph, root, distance, arcs, next, escapes }
     }
+}
 
-    /// Where all paths lead.
-    pub fn root(&self) -> u32 {
+/// A node is one state.
+impl Guide for Tree<'_> {
+    fn nodes(&self) -> usize {
+        self.distance.len()
+    }
+    fn states(&self) -> usize {
+        self.distance.len()
+    }
+    #[inline]
+    fn node(&self, state: u32) -> u32 {
+        state
+    }
+    fn start(&self, node: u32) -> u32 {
+        node
+    }
+    fn root(&self) -> u32 {
         self.root
     }
-
-    /// Number of nodes of the graph.
-    pub fn nodes(&self) -> u32 {
-        self.graph.nodes()
+    fn roots(&self) -> impl Iterator<Item = u32> {
+        [self.root].into_iter()
     }
-
-    /// The cost of the shortest path from a node to the root; `None` if there is none.
-    pub fn distance(&self, node: u32) -> Option<u64> {
+    fn distance(&self, node: u32) -> Option<u64> {
         self.distance.get(node as usize).copied().filter(|&d| d != FAR)
     }
-
-    /// The node's `rank`-th arc by the least cost of a path that begins with it: where it leads and that cost. The
-    /// path may contain a loop.
     #[inline]
-    pub(super) fn ranked(&self, node: u32, rank: u32) -> Option<(u32, u32, u64)> {
+    fn rest(&self, node: u32) -> u64 {
+        self.distance[node as usize]
+    }
+    #[inline]
+    fn next(&self, node: u32) -> Option<Move> {
+        let to = self.next[node as usize];
+        (to != NONE).then(|| Move { to, cost: self.arcs[self.graph.first[node as usize] as usize].cost })
+    }
+    #[inline]
+    fn ranked(&self, node: u32, rank: u32) -> Option<Move> {
         let first = self.graph.first[node as usize] + rank;
         if first >= self.graph.first[node as usize + 1] {
             return None;
         }
-        let arc = self.arcs[first as usize];
-        let rest = self.distance[arc.to as usize];
-        (rest != FAR).then(|| (arc.to, arc.cost, u64::from(arc.cost) + rest))
+        let Arc { to, cost } = self.arcs[first as usize];
+        (self.distance[to as usize] != FAR).then_some(Move { to, cost })
     }
-
-    /// The node at the other end of a node's `rank`-th link.
-    #[inline]
-    pub(super) fn neighbour(&self, node: u32, rank: usize) -> Option<u32> {
-        self.arcs[self.graph.range(node)].get(rank).map(|arc| arc.to)
+    fn entries(&self, node: u32) -> usize {
+        self.graph.range(node).len()
     }
-
-    /// The next node on the shortest path; [`NONE`] at the root.
-    #[inline]
-    pub(super) fn next(&self, node: u32) -> u32 {
-        self.next[node as usize]
+    fn entry(&self, node: u32, number: usize) -> Option<u32> {
+        self.arcs[self.graph.range(node)].get(number).map(|arc| arc.to)
     }
-
-    /// The cost of the first link of the shortest path.
     #[inline]
-    pub(super) fn step(&self, node: u32) -> u32 {
-        self.arcs[self.graph.first[node as usize] as usize].cost
-    }
-
-    /// The distance of a node from which there is a path.
-    #[inline]
-    pub(super) fn rest(&self, node: u32) -> u64 {
-        self.distance[node as usize]
-    }
-
-    #[inline]
-    pub(super) fn escape(&self, node: u32) -> Escape {
-        self.escapes[node as usize]
+    fn escape(&self, node: u32) -> Option<Escape> {
+        Some(self.escapes[node as usize])
     }
 }
 

@@ -1,6 +1,6 @@
 //! The K shortest loopless paths against all of them, found one by one.
 
-use haltere_paths::graph::{Graph, Route, Search, Tree};
+use haltere_paths::graph::{Graph, Guide, Route, Search, Tree};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

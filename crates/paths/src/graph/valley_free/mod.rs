@@ -9,18 +9,15 @@
 //!
 //! A path repeats no node, in whatever phase. The shortest way from a state to the root never does: every way onwards
 //! that is open to a descending path is open to a climbing one, so that a loop could be cut out. This holds beside
-//! blocked nodes too, and makes each step of Yen's algorithm ([`Search`]) a shortest path between states.
+//! blocked nodes too, and makes each step of Yen's algorithm ([`Search`](super::Search)) a shortest path between states.
 //!
 //! A valley-free path is valley-free in reverse as well.
 
-mod search;
 mod tree;
 
-pub use search::Search;
 pub use tree::Tree;
 
 use super::{Graph, GraphError};
-use tree::Move;
 
 /// The policy of a link, as a path sees it that follows the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

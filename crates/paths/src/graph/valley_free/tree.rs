@@ -2,18 +2,11 @@
 
 use super::super::Graph;
 use super::super::heap::MinHeap;
+use super::super::search::{Escape, Guide, Move};
 use super::{Phase, Policy, Relation, node_of, state};
 
 /// The distance of states from which no path leads to the root.
 const FAR: u64 = u64::MAX;
-
-/// A link that a path may follow from a state.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Move {
-    /// The state that it leads to.
-    pub(super) to: u32,
-    pub(super) cost: u32,
-}
 
 /// The shortest valley-free paths from every node, in either phase, to one node, the root (Dijkstra, Numerische
 /// Mathematik 1, 1959), and the moves of each state in the order of the cheapest path that begins with them.
@@ -49,13 +42,12 @@ impl<'n> Tree<'n> {
             self.distance[at as usize] = 0;
             heap.push((0, at));
         }
-        let mut before = Vec::new();
         while let Some((d, at)) = heap.pop() {
             if d > self.distance[at as usize] {
                 continue;
             }
-            self.before(at, &mut before);
-            for &Move { to, cost } in &before {
+            for number in 0..self.entries(at) {
+                let Some(Move { to, cost }) = self.entering(at, number) else { continue };
                 let through = d + u64::from(cost);
                 if through < self.distance[to as usize] {
                     self.distance[to as usize] = through;
@@ -89,55 +81,64 @@ impl<'n> Tree<'n> {
         self.policy.relations[place]
     }
 
-    /// The states from which one link leads to this state, each with the link's cost.
-    pub(super) fn before(&self, at: u32, found: &mut Vec<Move>) {
-        found.clear();
+    /// The links by which a state may be entered, each with the phase before it: the state from there, and the cost.
+    fn entering(&self, at: u32, number: usize) -> Option<Move> {
         let node = node_of(at);
-        for place in self.graph.range(node) {
-            let arc = self.graph.arcs[place];
-            let relation = self.relation(place).reversed();
-            for phase in Phase::ALL {
-                if phase.after(relation).is_some_and(|next| state(node, next) == at) {
-                    found.push(Move { to: state(arc.to, phase), cost: arc.cost });
-                }
-            }
-        }
+        let place = self.graph.range(node).nth(number / Phase::ALL.len())?;
+        let phase = Phase::ALL[number % Phase::ALL.len()];
+        let next = phase.after(self.relation(place).reversed())?;
+        let arc = self.graph.arcs[place];
+        (state(node, next) == at).then(|| Move { to: state(arc.to, phase), cost: arc.cost })
     }
+}
 
-    /// Where all paths lead.
-    pub fn root(&self) -> u32 {
-        self.root
+/// A node is two states, one for each phase.
+impl Guide for Tree<'_> {
+    fn nodes(&self) -> usize {
+        self.graph.nodes() as usize
     }
-
-    /// Number of states of the network: two for each node.
-    pub(super) fn states(&self) -> usize {
+    fn states(&self) -> usize {
         self.distance.len()
     }
-
-    /// The cost of the shortest valley-free path from a node to the root; `None` if there is none.
-    pub fn distance(&self, node: u32) -> Option<u64> {
+    #[inline]
+    fn node(&self, at: u32) -> u32 {
+        node_of(at)
+    }
+    fn start(&self, node: u32) -> u32 {
+        state(node, Phase::Climbing)
+    }
+    fn root(&self) -> u32 {
+        self.root
+    }
+    fn roots(&self) -> impl Iterator<Item = u32> {
+        Phase::ALL.into_iter().map(|phase| state(self.root, phase))
+    }
+    fn distance(&self, node: u32) -> Option<u64> {
         if node >= self.graph.nodes() {
             return None;
         }
-        Some(self.rest(state(node, Phase::Climbing))).filter(|&d| d != FAR)
+        Some(self.rest(self.start(node))).filter(|&d| d != FAR)
     }
-
-    /// The least cost from a state to the root; only of states from which there is a path.
     #[inline]
-    pub(super) fn rest(&self, at: u32) -> u64 {
+    fn rest(&self, at: u32) -> u64 {
         self.distance[at as usize]
     }
-
-    /// The state's `rank`-th move by the least cost of a path that begins with it.
     #[inline]
-    pub(super) fn ranked(&self, at: u32, rank: u32) -> Option<Move> {
+    fn next(&self, at: u32) -> Option<Move> {
+        if node_of(at) == self.root { None } else { self.ranked(at, 0) }
+    }
+    #[inline]
+    fn ranked(&self, at: u32, rank: u32) -> Option<Move> {
         let own = self.first[at as usize]..self.first[at as usize + 1];
         self.moves[own].get(rank as usize).copied()
     }
-
-    /// The first move of the shortest path; `None` at the root.
-    #[inline]
-    pub(super) fn next(&self, at: u32) -> Option<Move> {
-        if node_of(at) == self.root { None } else { self.ranked(at, 0) }
+    fn entries(&self, at: u32) -> usize {
+        Phase::ALL.len() * self.graph.range(node_of(at)).len()
+    }
+    fn entry(&self, at: u32, number: usize) -> Option<u32> {
+        self.entering(at, number).map(|one| one.to)
+    }
+    fn escape(&self, _: u32) -> Option<Escape> {
+        None
     }
 }
