@@ -39,6 +39,8 @@ struct Draw {
     stream: Stream,
     /// The random stream of the handshakes alone, so that they do not change the rest of a scenario.
     handshakes: Stream,
+    /// That of tunnels, circuit breakers and sources of data alone.
+    further: Stream,
     hope: Hope,
     /// Of the slowest link, bit/s.
     slowest: f64,
@@ -58,6 +60,7 @@ pub fn case(number: u64) -> Case {
     let mut draw = Draw {
         stream: Streams::new(0x68616c74, number).named("scenario"),
         handshakes: Streams::new(0x68616c74, number).named("handshakes"),
+        further: Streams::new(0x68616c74, number).named("further"),
         hope: Hope::Sure,
         slowest: 1e10,
         sum: 0.0,
@@ -207,7 +210,32 @@ impl Draw {
         if self.one_in(3) {
             self.impairments(&mut link);
         }
+        if !link.contains_key("ring") {
+            self.middleboxes(&mut link);
+        }
         Value::Object(link)
+    }
+
+    /// A tunnel or a circuit breaker around a link.
+    fn middleboxes(&mut self, link: &mut Map<String, Value>) {
+        match self.further.below(24) {
+            0 => {
+                let ecn = ["normal", "compatibility", "rfc3168", "none"][self.further.below(4) as usize];
+                let header = ["20B", "28B", "60B"][self.further.below(3) as usize];
+                link.insert("tunnel".into(), json!({ "ecn": ecn, "header": header }));
+            }
+            1 => {
+                // It ends flows that lose much.
+                self.at_most(Hope::Doubtful);
+                let mut breaker = json!({ "loss": format!("{}%", 1 + self.further.below(40)),
+                    "interval": format!("{}ms", 10 + self.further.below(2000)), "intervals": 1 + self.further.below(4) });
+                if self.further.below(2) == 0 {
+                    breaker["reset"] = json!(format!("{}s", 1 + self.further.below(30)));
+                }
+                link.insert("breaker".into(), breaker);
+            }
+            _ => {}
+        }
     }
 
     fn path(&mut self, link: &mut Map<String, Value>) {
@@ -283,11 +311,26 @@ impl Draw {
             let most = libm::log10((self.slowest * 120.0 / 8.0).clamp(10.0, 3e7));
             flow["size"] = json!(format!("{:.0}B", self.magnitude(0.0, most)));
         }
+        if self.further.below(12) == 0 {
+            let supply = self.supply();
+            flow["supply"] = supply;
+        }
         if self.handshakes.below(2) == 0 {
             let handshake = self.handshake(&flow);
             flow["contender"] = json!(format!("{}{handshake}", flow["contender"].as_str().unwrap()));
         }
         flow
+    }
+
+    /// How fast the application of a flow has its object: at a tenth of the slowest link's rate, or faster.
+    fn supply(&mut self) -> Value {
+        let rate = self.slowest.min(1e9) * libm::exp10(2.0 * self.further.unit() - 1.0);
+        let rate = format!("{:.0}bit/s", rate.max(1000.0));
+        match self.further.below(3) {
+            0 => json!(rate),
+            1 => json!({ "rate": rate, "write": format!("{}B", 1 + self.further.below(100_000)) }),
+            _ => json!({ "rate": rate, "pauses": [{ "from": "0.5s", "to": "2s" }] }),
+        }
     }
 
     /// Switches of a flow's handshake.
