@@ -24,7 +24,7 @@ from haltere.files import write_whole
 from haltere.rig import packages
 
 CONFIG = Path(__file__).with_name("kernel.config")
-_XSTATE = Path(__file__).with_name("xstate.c")
+_PRELOADED = Path(__file__).with_name("preloaded.c")
 DEFAULT_HZ = 250
 """The timer frequency of Debian's and most servers' kernels, which the model follows."""
 AGREED = (7, 3)
@@ -319,16 +319,17 @@ def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | No
 
 
 def preloaded(kernel: Kernel) -> Path | None:
-    """Return the library that a kernel is started with, so that it runs on any host (`xstate.c`).
+    """Return the library that a kernel is started with, so that it runs on any host (`preloaded.c`).
 
-    It stands beside the kernel, and is built when it is not there. None if it cannot be built: most hosts do not need
-    it.
+    It stands beside the kernel with the digest of its source in its name, and is built when it is not there. None if it
+    cannot be built: most hosts do not need it.
     """
-    library = kernel.path.with_name("xstate.so")
+    digest = hashlib.sha256(_PRELOADED.read_bytes()).hexdigest()[:8]
+    library = kernel.path.with_name(f"preloaded-{digest}.so")
     if library.exists():
         return library
-    made = library.with_name(f".xstate-{os.getpid()}.so")
-    command = ["gcc", "-O2", "-shared", "-fPIC", str(_XSTATE), "-o", str(made), "-ldl"]
+    made = library.with_name(f".preloaded-{os.getpid()}.so")
+    command = ["gcc", "-O2", "-shared", "-fPIC", str(_PRELOADED), "-o", str(made), "-ldl"]
     try:
         subprocess.run(command, check=True, capture_output=True)
         made.replace(library)

@@ -1,0 +1,300 @@
+//! The loop, and what commands do.
+
+use crate::sys;
+use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, HOST, ROOM};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{Errno, write};
+use rustix::mount::{MountFlags, mount};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect, listen, recv, send,
+    shutdown, socket_with, sockopt,
+};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// The number in epoll's data that stands for the card of commands.
+const CONTROL: u64 = u64::MAX;
+/// The numbers of connections that came in have this bit.
+const INCOMING: u32 = 1 << 31;
+/// Connections that came in and wait, at most.
+const BACKLOG: i32 = 4096;
+/// The most bytes that are written in one call.
+const PIECE: usize = 1 << 18;
+static ZEROS: [u8; PIECE] = [0; PIECE];
+
+struct Socket {
+    fd: OwnedFd,
+    kind: Kind,
+    /// Bytes to write.
+    waiting: u64,
+    /// The end of the stream follows them.
+    ends: bool,
+    /// Nobody listens any more: it is forgotten once all is written.
+    closed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Listener,
+    Connecting,
+    Open,
+    /// The peer's stream was read to its end.
+    Read,
+}
+
+struct Program {
+    epoll: OwnedFd,
+    control: OwnedFd,
+    sockets: BTreeMap<u32, Socket>,
+    accepted: u32,
+    events: Vec<Event>,
+}
+
+pub fn run() -> io::Result<()> {
+    mount("proc", "/proc", "proc", MountFlags::empty(), None)?;
+    let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::empty(), None)?;
+    sys::switch_on(any.as_fd(), "eth0")?;
+    let control = sys::packet_socket("eth0", ETHER_TYPE)?;
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    epoll::add(&epoll, &control, EventData::new_u64(CONTROL), EventFlags::IN)?;
+    let mut program = Program { epoll, control, sockets: BTreeMap::new(), accepted: 0, events: vec![Event::Ready] };
+    program.say()?;
+    let mut ready = Vec::with_capacity(64);
+    loop {
+        ready.clear();
+        match epoll::wait(&program.epoll, rustix::buffer::spare_capacity(&mut ready), None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        for event in &ready {
+            match event.data.u64() {
+                CONTROL => program.obey()?,
+                socket => program.serve(socket as u32, event.flags),
+            }
+        }
+        program.say()?;
+    }
+}
+
+impl Program {
+    /// Tells what happened.
+    fn say(&mut self) -> io::Result<()> {
+        for payload in control::payloads(&std::mem::take(&mut self.events)) {
+            let mut frame = [0; ETHERNET + ROOM];
+            frame[..6].fill(0xff);
+            frame[6] = 2;
+            frame[12..ETHERNET].copy_from_slice(&ETHER_TYPE.to_be_bytes());
+            let end = ETHERNET + payload.len();
+            frame[ETHERNET..end].copy_from_slice(&payload);
+            send(&self.control, &frame[..end], SendFlags::empty())?;
+        }
+        Ok(())
+    }
+
+    /// Carries out the commands of the next frame. A frame that nobody understands is answered by an error.
+    fn obey(&mut self) -> io::Result<()> {
+        let mut frame = [0; ETHERNET + ROOM];
+        let length = match recv(&self.control, &mut frame[..], RecvFlags::DONTWAIT) {
+            Ok((_, length)) => length,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let commands = frame.get(ETHERNET..length).and_then(control::records::<Command>);
+        let Some(commands) = commands else {
+            self.fail(HOST, Errno::PROTO);
+            return Ok(());
+        };
+        for command in commands {
+            let (socket, done) = self.carry_out(command);
+            if let Err(error) = done {
+                self.fail(socket, error);
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, socket: u32, error: Errno) {
+        self.sockets.remove(&socket);
+        self.events.push(Event::Failed { socket, errno: error.raw_os_error() });
+    }
+
+    fn carry_out(&mut self, command: Command) -> (u32, Result<(), Errno>) {
+        match command {
+            Command::Set { name, value } => (HOST, set(&name, &value)),
+            Command::Address { card, address, prefix } => (HOST, give_address(card, address, prefix)),
+            Command::Listen { socket, local, congestion } => (socket, self.listen(socket, local, &congestion)),
+            Command::Connect { socket, local, remote, congestion } => {
+                (socket, self.connect(socket, local, remote, &congestion))
+            }
+            Command::Write { socket, bytes } => {
+                if let Some(one) = self.sockets.get_mut(&socket) {
+                    one.waiting = one.waiting.saturating_add(bytes);
+                    self.write(socket);
+                }
+                (socket, Ok(()))
+            }
+            Command::Finish { socket } => {
+                if let Some(one) = self.sockets.get_mut(&socket) {
+                    one.ends = true;
+                    self.write(socket);
+                }
+                (socket, Ok(()))
+            }
+            Command::Close { socket } => {
+                if let Some(one) = self.sockets.get_mut(&socket) {
+                    one.closed = true;
+                    self.write(socket);
+                }
+                (socket, Ok(()))
+            }
+            Command::Sample { socket } => {
+                if let Some(info) = self.sockets.get(&socket).and_then(|one| sys::tcp_info(one.fd.as_fd()).ok()) {
+                    self.events.push(Event::Info { socket, info });
+                }
+                (socket, Ok(()))
+            }
+        }
+    }
+
+    fn listen(&mut self, socket: u32, local: SocketAddrV4, congestion: &str) -> Result<(), Errno> {
+        let fd = new_socket(local, congestion)?;
+        listen(&fd, BACKLOG)?;
+        self.keep(socket, fd, Kind::Listener)
+    }
+
+    fn connect(&mut self, socket: u32, local: SocketAddrV4, remote: SocketAddrV4, congestion: &str) -> Result<(), Errno> {
+        let fd = new_socket(local, congestion)?;
+        match connect(&fd, &remote) {
+            Ok(()) | Err(Errno::INPROGRESS) => self.keep(socket, fd, Kind::Connecting),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn keep(&mut self, socket: u32, fd: OwnedFd, kind: Kind) -> Result<(), Errno> {
+        // Each change is told once: what is told is done at once, and as far as it can be.
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, &fd, EventData::new_u64(u64::from(socket)), flags)?;
+        self.sockets.insert(socket, Socket { fd, kind, waiting: 0, ends: false, closed: false });
+        Ok(())
+    }
+
+    /// Does what a socket is ready for.
+    fn serve(&mut self, socket: u32, ready: EventFlags) {
+        let Some(one) = self.sockets.get_mut(&socket) else { return };
+        if one.kind == Kind::Listener {
+            return self.accept(socket);
+        }
+        if ready.intersects(EventFlags::ERR) {
+            let error = match sockopt::socket_error(&one.fd) {
+                Ok(Err(error)) | Err(error) => error,
+                Ok(Ok(())) => Errno::CONNRESET,
+            };
+            return self.fail(socket, error);
+        }
+        if one.kind == Kind::Connecting && ready.intersects(EventFlags::OUT) {
+            one.kind = Kind::Open;
+            self.events.push(Event::Connected { socket });
+        }
+        if ready.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP) {
+            self.read(socket, ready.intersects(EventFlags::RDHUP | EventFlags::HUP));
+        }
+        if ready.intersects(EventFlags::OUT) {
+            self.write(socket);
+        }
+    }
+
+    /// Reads all there is, and the end of the stream if there is one.
+    fn read(&mut self, socket: u32, to_the_end: bool) {
+        let Some(one) = self.sockets.get_mut(&socket).filter(|one| one.kind == Kind::Open) else { return };
+        loop {
+            match sys::discard(one.fd.as_fd()) {
+                Ok(0) => {
+                    one.kind = Kind::Read;
+                    return self.events.push(Event::Finished { socket });
+                }
+                Ok(bytes) => {
+                    self.events.push(Event::Received { socket, bytes });
+                    if !to_the_end {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    return match Errno::from_io_error(&error) {
+                        Some(Errno::AGAIN | Errno::INTR) => {}
+                        error => self.fail(socket, error.unwrap_or(Errno::IO)),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Writes what waits, as far as there is room.
+    fn write(&mut self, socket: u32) {
+        let Some(one) = self.sockets.get_mut(&socket).filter(|one| matches!(one.kind, Kind::Open | Kind::Read)) else {
+            return;
+        };
+        while one.waiting > 0 {
+            let piece = usize::try_from(one.waiting).unwrap_or(PIECE).min(PIECE);
+            match send(&one.fd, &ZEROS[..piece], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(written) => one.waiting -= written as u64,
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(error) => return self.fail(socket, error),
+            }
+        }
+        if std::mem::take(&mut one.ends) {
+            let _ = shutdown(&one.fd, Shutdown::Write);
+        }
+        if one.closed {
+            self.sockets.remove(&socket);
+        }
+    }
+
+    /// Takes the connections that came in.
+    fn accept(&mut self, listener: u32) {
+        while let Some(one) = self.sockets.get(&listener) {
+            let Ok((fd, remote)) = acceptfrom_with(&one.fd, SocketFlags::NONBLOCK) else { return };
+            let remote = remote.and_then(|address| SocketAddrV4::try_from(address).ok());
+            let socket = INCOMING | self.accepted;
+            self.accepted = (self.accepted + 1) & !INCOMING;
+            let Some(remote) = remote else { continue };
+            self.events.push(Event::Accepted { listener, socket, remote });
+            if let Err(error) = sockopt::set_tcp_nodelay(&fd, true).and_then(|()| self.keep(socket, fd, Kind::Open)) {
+                self.fail(socket, error);
+            }
+        }
+    }
+}
+
+fn new_socket(local: SocketAddrV4, congestion: &str) -> Result<OwnedFd, Errno> {
+    let fd = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    sockopt::set_tcp_congestion(&fd, congestion)?;
+    bind(&fd, &local)?;
+    Ok(fd)
+}
+
+/// Writes a parameter of the network, whose name is checked: it names a file below `/proc/sys/net`.
+fn set(name: &str, value: &str) -> Result<(), Errno> {
+    let fits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if !name.starts_with("net.") || !name.split('.').all(fits) {
+        return Err(Errno::INVAL);
+    }
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    let file = openat(CWD, path, OFlags::WRONLY, Mode::empty())?;
+    write(&file, value.as_bytes()).map(|_| ())
+}
+
+fn give_address(card: u8, address: Ipv4Addr, prefix: u8) -> Result<(), Errno> {
+    let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::empty(), None)?;
+    let name = format!("eth{card}");
+    let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+    let done = sys::set_address(any.as_fd(), &name, address, Ipv4Addr::from_bits(mask));
+    let done = done.and_then(|()| sys::switch_on(any.as_fd(), &name));
+    done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}

@@ -1,0 +1,120 @@
+//! How a kernel is started.
+
+use crate::card::Identity;
+use crate::error::Error;
+use haltere_net::Span;
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How a kernel is started. Two that are started with equal values do the same, to the byte.
+#[derive(Clone, Debug)]
+pub struct Boot {
+    /// The user-mode Linux, with CONFIG_UML_TIME_TRAVEL_SUPPORT, CONFIG_VIRTIO_UML and CONFIG_VIRTIO_NET (`haltere kernel build`).
+    pub program: PathBuf,
+    /// The library that stands before functions of its C library (`python/haltere/rig/preloaded.c`).
+    pub preloaded: PathBuf,
+    /// The program inside, by its path on the host, whose file system the kernel has as its root.
+    pub init: PathBuf,
+    /// Its memory, MiB. Only what it uses is taken from the host.
+    pub memory_mib: u32,
+    /// Its network cards: `eth0`, `eth1` and so on.
+    pub cards: Vec<Identity>,
+    /// Where its random numbers begin.
+    pub dice: u64,
+    /// The kernel's own time at time 0 of the run. Until then it boots, without being asked when.
+    pub origin: Span,
+    /// The longest that it may compute at one instant, on the machine's clock.
+    pub patience: Duration,
+}
+
+impl Boot {
+    /// The defaults: 256 MiB, no card, a second of its own time to boot, 30 s of patience.
+    pub fn new(program: PathBuf, preloaded: PathBuf, init: PathBuf) -> Boot {
+        let (origin, patience) = (Span::from_millis(1000), Duration::from_secs(30));
+        Boot { program, preloaded, init, memory_mib: 256, cards: Vec::new(), dice: 0, origin, patience }
+    }
+
+    /// Its command line. The first of the sockets is its clock's, the others its cards'.
+    pub(crate) fn arguments(&self, sockets: &[RawFd]) -> Vec<OsString> {
+        let mut init = OsString::from("init=");
+        init.push(&self.init);
+        let memory = format!("mem={}M", self.memory_mib);
+        // There is no folder below /dev/null: the kernel can write nothing about itself.
+        let fixed = ["rootfstype=hostfs", "rootflags=/", "ro", "uml_dir=/dev/null", "umid=haltere", "con=null", "con0=null,fd:1"];
+        let more = ["console=tty0", "quiet", "panic=-1", "virtio_net.napi_tx=0"];
+        let mut all: Vec<OsString> = fixed.iter().chain(&more).map(OsString::from).collect();
+        all.extend([init, memory.into()]);
+        for (index, socket) in sockets.iter().enumerate() {
+            all.push(match index {
+                0 => format!("time-travel=ext:0:haltere-fd-{socket}").into(),
+                _ => format!("virtio_uml.device=haltere-fd-{socket}:1").into(),
+            });
+        }
+        all
+    }
+}
+
+/// The folder of kernels: `$XDG_CACHE_HOME/haltere/kernels`, or below `~/.cache` (`python/haltere/rig/kernel.py`).
+fn kernels() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(cache.join("haltere").join("kernels"))
+}
+
+/// The numbers in a kernel's name, by which the newest is known.
+fn version(name: &str) -> Vec<u32> {
+    name.split(|c: char| !c.is_ascii_digit()).take(3).map(|number| number.parse().unwrap_or(0)).collect()
+}
+
+/// A kernel that can be a node, and the library that it is started with.
+fn usable(folder: &Path) -> Option<(PathBuf, PathBuf)> {
+    let config = fs::read_to_string(folder.join("config")).ok()?;
+    let has = |option: &&str| config.lines().any(|line| line == format!("CONFIG_{option}=y"));
+    let library = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+        name.starts_with("preloaded-") && name.ends_with(".so")
+    };
+    let files = fs::read_dir(folder).ok()?.filter_map(|file| Some(file.ok()?.path()));
+    let written = |path: &PathBuf| fs::metadata(path).and_then(|about| about.modified()).ok();
+    let preloaded = files.filter(library).max_by_key(written)?;
+    let program = folder.join("linux");
+    (["UML_TIME_TRAVEL_SUPPORT", "VIRTIO_UML", "VIRTIO_NET"].iter().all(has) && program.is_file())
+        .then_some((program, preloaded))
+}
+
+impl Boot {
+    /// How the newest kernel in the user's cache is started; `HALTERE_KERNEL` names another one there. `HALTERE_NODE` names the program
+    /// inside.
+    ///
+    /// # Errors
+    /// If one of them is missing; the error says how to get it.
+    pub fn found() -> Result<Boot, Error> {
+        let init = std::env::var_os("HALTERE_NODE").map(PathBuf::from).filter(|path| path.is_file());
+        let init = init.ok_or_else(|| {
+            let what = "the program that runs inside a kernel is not there";
+            Error::Missing(format!("{what}: build it by `make build`, or name it in HALTERE_NODE"))
+        })?;
+        Ok(Boot { init, ..Boot::kernel_found()? })
+    }
+
+    /// As [`Boot::found`], without the program inside.
+    ///
+    /// # Errors
+    /// If there is no kernel.
+    pub fn kernel_found() -> Result<Boot, Error> {
+        let named = std::env::var("HALTERE_KERNEL").ok();
+        let fits = |name: &str| named.as_ref().is_none_or(|wanted| name == wanted || name.starts_with(&format!("{wanted}.")));
+        let folders = kernels().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+        let folders = folders.filter_map(|folder| Some((folder.as_ref().ok()?.file_name().into_string().ok()?, folder.ok()?.path())));
+        let all = folders.filter(|(name, _)| fits(name)).filter_map(|(name, folder)| Some((name, usable(&folder)?)));
+        let newest = all.max_by_key(|(name, _)| (version(name), name.clone()));
+        let (_, (program, preloaded)) = newest.ok_or_else(|| {
+            let which = named.map_or_else(String::new, |name| format!(" {name}"));
+            Error::Missing(format!("there is no kernel{which} that can be a node: build one by `haltere kernel build` (once; some minutes, no root)"))
+        })?;
+        Ok(Boot::new(program, preloaded, PathBuf::new()))
+    }
+}

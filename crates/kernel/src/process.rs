@@ -1,0 +1,98 @@
+//! A kernel's process: started, looked after, ended. Nothing of it has a name on the host: its sockets are handed down, its
+//! console and its clock's page are memory.
+
+use crate::boot::Boot;
+use crate::error::Error;
+use crate::pin;
+use crate::sys;
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The end of a console that errors show, bytes.
+const SHOWN: u64 = 1500;
+
+/// A running kernel. It ends when this is dropped.
+pub(crate) struct Process {
+    child: Child,
+    console: File,
+}
+
+impl Process {
+    /// Starts a kernel. Its clock has the first of the sockets, its cards the others.
+    pub fn start(boot: &Boot, sockets: &[OwnedFd]) -> Result<Process, Error> {
+        let console = memfd_create("console", MemfdFlags::CLOEXEC).map_err(|e| Error::host("make a console", e))?;
+        let console = File::from(console);
+        let copy = || console.try_clone().map_err(|e| Error::host("make a console", e));
+        let mut command = Command::new(&boot.program);
+        command
+            .args(boot.arguments(&sockets.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>()))
+            .stdin(Stdio::null())
+            .stdout(copy()?)
+            .stderr(copy()?)
+            .env_clear()
+            .env("LD_PRELOAD", &boot.preloaded)
+            .env("HALTERE_DICE", boot.dice.to_string());
+        sys::prepare(&mut command, sockets.iter().map(AsRawFd::as_raw_fd).collect(), pin::cpus());
+        let child = spawn(command).map_err(|e| {
+            let program = boot.program.display();
+            Error::Missing(format!("the kernel {program} cannot be started ({e}): build one by `haltere kernel build`"))
+        })?;
+        Ok(Process { child, console })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Its number on the host.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The last lines of its console, in one.
+    pub fn last_words(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let end = self.console.seek(SeekFrom::End(0)).unwrap_or(0);
+        let read = self.console.seek(SeekFrom::Start(end.saturating_sub(SHOWN)));
+        let _ = read.and_then(|_| (&mut self.console).take(SHOWN).read_to_end(&mut bytes));
+        let text = String::from_utf8_lossy(&bytes);
+        let printable = |c: char| if c.is_control() { ' ' } else { c };
+        let lines = text.lines().map(|line| line.chars().map(printable).collect::<String>().trim().to_owned());
+        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both calls fail only if it is gone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+type Job = (Command, SyncSender<io::Result<Child>>);
+
+/// Starts a command from a thread that lives as long as this process: a kernel ends with the thread that has started it.
+fn spawn(command: Command) -> io::Result<Child> {
+    static STARTER: OnceLock<Mutex<Sender<Job>>> = OnceLock::new();
+    let gone = || io::Error::other("the thread that starts kernels has ended");
+    let starter = STARTER.get_or_init(|| {
+        let (jobs, todo) = channel::<Job>();
+        std::thread::spawn(move || {
+            for (mut command, answer) in todo {
+                // Nobody listens if the thread that asked has ended; the kernel then sees that its sockets are closed.
+                let _ = answer.send(command.spawn());
+            }
+        });
+        Mutex::new(jobs)
+    });
+    let (answer, started) = sync_channel(1);
+    starter.lock().unwrap_or_else(PoisonError::into_inner).send((command, answer)).map_err(|_| gone())?;
+    started.recv().map_err(|_| gone())?
+}

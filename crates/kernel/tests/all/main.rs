@@ -1,0 +1,8 @@
+//! Kernels and links between them. Every test ends within seconds: a kernel that hangs is ended.
+
+#![cfg(target_os = "linux")]
+
+mod nodes;
+#[path = "../../../../tests/rust/skips.rs"]
+mod skips;
+mod wire;

@@ -1,0 +1,85 @@
+//! Whole kernels.
+
+use crate::skips::skip;
+use crate::wire::{Wire, boot};
+use haltere_kernel::control::{Command, Event};
+use haltere_kernel::{Error, Node};
+use haltere_net::{Span, Time};
+use std::hash::Hasher;
+
+const DELAY: Span = Span::from_millis(10);
+
+fn seconds(s: u64) -> Time {
+    Time::ZERO + Span::from_secs(s)
+}
+
+/// Two nodes, or `None` where there is no kernel.
+fn wire() -> Option<Wire> {
+    match Wire::booted(DELAY) {
+        Ok(wire) => Some(wire),
+        Err(Error::Missing(why)) => {
+            skip(&why);
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+#[test]
+fn a_handshake_takes_a_round_trip_exactly() {
+    let Some(mut wire) = wire() else { return };
+    wire.listen("cubic");
+    wire.run_until(Time::ZERO + Span::from_millis(1), |_| false).unwrap();
+    wire.connect(2, "cubic");
+    let began = wire.now;
+    wire.run_until(seconds(1), |_| false).unwrap();
+    let connected = wire.events.iter().find(|(_, _, event)| *event == Event::Connected { socket: 2 });
+    let (at, ..) = connected.unwrap_or_else(|| panic!("{:?}", wire.events));
+    assert_eq!(at.since(began), DELAY + DELAY);
+}
+
+fn transfer() -> Option<(u64, Vec<(Time, usize, Event)>, u64)> {
+    let mut wire = wire()?.paced(80, 100);
+    wire.listen("cubic");
+    wire.connect(2, "cubic");
+    wire.nodes[0].command(Command::Write { socket: 2, bytes: 5_000_000 });
+    wire.nodes[0].command(Command::Finish { socket: 2 });
+    wire.run_until(seconds(20), |wire| wire.events.iter().any(|e| e.1 == 1 && matches!(e.2, Event::Finished { .. }))).unwrap();
+    assert_eq!(wire.received(1), 5_000_000);
+    Some((wire.hash.finish(), wire.events, wire.packets))
+}
+
+#[test]
+fn a_transfer_is_the_same_twice_to_the_byte() {
+    let Some((first, second)) = transfer().zip(transfer()) else { return };
+    assert!(first.2 > 3000, "{} packets", first.2);
+    assert_eq!(first, second);
+}
+
+#[test]
+fn a_kernel_that_is_killed_ends_its_run() {
+    let Some(mut wire) = wire() else { return };
+    wire.listen("cubic");
+    wire.run_until(Time::ZERO + Span::from_millis(1), |_| false).unwrap();
+    let id = rustix::process::Pid::from_raw(wire.nodes[0].kernel().id() as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    wire.connect(2, "cubic");
+    let said = wire.run_until(seconds(1), |_| false).unwrap_err();
+    assert!(matches!(said, Error::Died(_)), "{said}");
+    assert_eq!(wire.nodes[0].run(seconds(2)), Err(said), "it stays so");
+}
+
+#[test]
+fn what_is_no_kernel_or_no_program_is_named_with_the_remedy() {
+    let Ok(found) = boot(1) else { return };
+    for program in ["/bin/true", "/bin/false", "/nonexistent"] {
+        let mut boot = found.clone();
+        boot.program = program.into();
+        let said = Node::boot(&boot).err().unwrap().to_string();
+        assert!(said.contains(program) && said.contains("haltere kernel build"), "{said}");
+    }
+    let mut boot = found;
+    boot.init = "/bin/true".into();
+    let said = Node::boot(&boot).err().unwrap().to_string();
+    assert!(said.contains("/bin/true") || said.contains("died"), "{said}");
+}
