@@ -2,6 +2,7 @@
 
 use crate::card::Identity;
 use crate::error::Error;
+use crate::sys;
 use haltere_net::Span;
 use std::ffi::OsString;
 use std::fs;
@@ -37,8 +38,8 @@ impl Boot {
         Boot { program, preloaded, init, memory_mib: 256, cards: Vec::new(), dice: 0, origin, patience }
     }
 
-    /// Its command line. The first of the sockets is its clock's, the others its cards'.
-    pub(crate) fn arguments(&self, sockets: &[RawFd]) -> Vec<OsString> {
+    /// Its command line. It is handed so many sockets: the first is its clock's, the others its cards'.
+    pub(crate) fn arguments(&self, sockets: usize) -> Vec<OsString> {
         let mut init = OsString::from("init=");
         init.push(&self.init);
         let memory = format!("mem={}M", self.memory_mib);
@@ -47,7 +48,8 @@ impl Boot {
         let more = ["console=tty0", "quiet", "panic=-1", "virtio_net.napi_tx=0"];
         let mut all: Vec<OsString> = fixed.iter().chain(&more).map(OsString::from).collect();
         all.extend([init, memory.into()]);
-        for (index, socket) in sockets.iter().enumerate() {
+        for index in 0..sockets {
+            let socket = sys::FIRST + index as RawFd;
             all.push(match index {
                 0 => format!("time-travel=ext:0:haltere-fd-{socket}").into(),
                 _ => format!("virtio_uml.device=haltere-fd-{socket}:1").into(),

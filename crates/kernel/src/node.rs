@@ -126,6 +126,11 @@ impl Node {
         self.kernel.next_wake()
     }
 
+    /// The last lines of the kernel's console, in one.
+    pub fn last_words(&mut self) -> String {
+        self.kernel.last_words()
+    }
+
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel

@@ -30,13 +30,13 @@ impl Process {
         let copy = || console.try_clone().map_err(|e| Error::host("make a console", e));
         let mut command = Command::new(&boot.program);
         command
-            .args(boot.arguments(&sockets.iter().map(AsRawFd::as_raw_fd).collect::<Vec<_>>()))
+            .args(boot.arguments(sockets.len()))
             .stdin(Stdio::null())
             .stdout(copy()?)
             .stderr(copy()?)
             .env_clear()
             .env("LD_PRELOAD", &boot.preloaded)
-            .env("HALTERE_DICE", boot.dice.to_string());
+            .env("HALTERE_DICE", format!("{:020}", boot.dice));
         sys::prepare(&mut command, sockets.iter().map(AsRawFd::as_raw_fd).collect(), pin::cpus());
         let child = spawn(command).map_err(|e| {
             let program = boot.program.display();

@@ -8,11 +8,13 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// `ADDR_NO_RANDOMIZE` of linux/personality.h.
-const ADDR_NO_RANDOMIZE: libc::c_ulong = 0x0040_0000;
+/// Where a process finds the descriptors that are handed to it: the same numbers in each run, as they stand on its command line.
+pub(crate) const FIRST: RawFd = 100;
+/// Above all of these: a descriptor is moved out of the way first.
+const AWAY: RawFd = 300;
 
-/// Makes a command's process keep the descriptors in `handed`, run on `cpus`, have its memory at the same addresses in each run, and
-/// end when the thread that starts it ends.
+/// Makes a command's process have the descriptors in `handed` from [`FIRST`] on, run on `cpus`, have its memory at the same addresses in
+/// each run, and end when the thread that starts it ends.
 pub(crate) fn prepare(command: &mut Command, handed: Vec<RawFd>, cpus: Option<CpuSet>) {
     let parent = std::process::id();
     let before = move || -> io::Result<()> {
@@ -22,13 +24,18 @@ pub(crate) fn prepare(command: &mut Command, handed: Vec<RawFd>, cpus: Option<Cp
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // SAFETY: the call takes a number and touches no memory.
-        if unsafe { libc::personality(ADDR_NO_RANDOMIZE) } < 0 {
+        if unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        for fd in &handed {
-            // SAFETY: the call changes a flag of a descriptor of this process, which has a copy of its parent's.
-            if unsafe { libc::fcntl(*fd, libc::F_SETFD, 0) } < 0 {
-                return Err(io::Error::last_os_error());
+        for away in [true, false] {
+            for (at, fd) in handed.iter().enumerate() {
+                let to = if away { AWAY } else { FIRST } + at as RawFd;
+                let from = if away { *fd } else { AWAY + at as RawFd };
+                // SAFETY: the call copies a descriptor of this process, which has copies of its parent's.
+                let done = unsafe { if away { libc::dup3(from, to, libc::O_CLOEXEC) } else { libc::dup2(from, to) } };
+                if done < 0 {
+                    return Err(io::Error::last_os_error());
+                }
             }
         }
         match &cpus {

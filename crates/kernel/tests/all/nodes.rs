@@ -33,9 +33,13 @@ fn a_handshake_takes_a_round_trip_exactly() {
     wire.connect(2, "cubic");
     let began = wire.now;
     wire.run_until(seconds(1), |_| false).unwrap();
+    let sent: Vec<(Time, usize)> = wire.first.iter().map(|(at, which, _)| (*at, *which)).collect();
+    let [(syn, 0), (answer, 1), (ack, 0)] = sent[..] else { panic!("{sent:?}") };
+    assert_eq!([answer.since(syn), ack.since(answer)], [DELAY, DELAY]);
     let connected = wire.events.iter().find(|(_, _, event)| *event == Event::Connected { socket: 2 });
     let (at, ..) = connected.unwrap_or_else(|| panic!("{:?}", wire.events));
-    assert_eq!(at.since(began), DELAY + DELAY);
+    // Reading the clock costs a program 256 ns.
+    assert!(syn.since(began) + at.since(ack) < Span::from_micros(20), "{syn:?} {at:?}");
 }
 
 fn transfer() -> Option<(u64, Vec<(Time, usize, Event)>, u64)> {
@@ -53,7 +57,7 @@ fn transfer() -> Option<(u64, Vec<(Time, usize, Event)>, u64)> {
 fn a_transfer_is_the_same_twice_to_the_byte() {
     let Some((first, second)) = transfer().zip(transfer()) else { return };
     assert!(first.2 > 3000, "{} packets", first.2);
-    assert_eq!(first, second);
+    assert!(first == second, "the runs differ: {} and {} packets", first.2, second.2);
 }
 
 #[test]
@@ -82,4 +86,35 @@ fn what_is_no_kernel_or_no_program_is_named_with_the_remedy() {
     boot.init = "/bin/true".into();
     let said = Node::boot(&boot).err().unwrap().to_string();
     assert!(said.contains("/bin/true") || said.contains("died"), "{said}");
+}
+
+/// Not a test: prints what a boot and a packet cost. `cargo test --release -p haltere-kernel --test all -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn measure() {
+    #[expect(clippy::disallowed_methods, reason = "it measures the machine")]
+    let now = std::time::Instant::now;
+    for flows in [1, 10] {
+        let began = now();
+        let Some(wire) = wire() else { return };
+        let booted = began.elapsed();
+        let mut wire = wire.paced(80, 170);
+        wire.listen("cubic");
+        for socket in 0..flows {
+            wire.connect(socket + 2, "cubic");
+            wire.nodes[0].command(Command::Write { socket: socket + 2, bytes: 60_000_000 / u64::from(flows) });
+        }
+        wire.run_until(seconds(30), |wire| wire.received(1) >= 60_000_000).unwrap();
+        let whole = began.elapsed();
+        let packets = wire.packets as f64;
+        println!(
+            "{flows} flows: boot of two {booted:?}; {} packets in {whole:?}: {:.0} a second, {:.0} without boot; {} and {} rounds; {:?} of virtual time",
+            wire.packets,
+            packets / whole.as_secs_f64(),
+            packets / (whole - booted).as_secs_f64(),
+            wire.nodes[0].kernel().rounds(),
+            wire.nodes[1].kernel().rounds(),
+            wire.now,
+        );
+    }
 }

@@ -40,6 +40,9 @@ pub struct Wire {
     /// A hash over every packet, with its time and its sender.
     pub hash: DefaultHasher,
     pub packets: u64,
+    received: [u64; 2],
+    /// The first packets, with their times and senders.
+    pub first: Vec<(Time, usize, Vec<u8>)>,
     pub dropped: u64,
 }
 
@@ -47,7 +50,7 @@ impl Wire {
     pub fn new(nodes: [Node; 2], delay: Span) -> Wire {
         let (now, events, hash) = (Time::ZERO, Vec::new(), DefaultHasher::new());
         let directions = [Direction::default(), Direction::default()];
-        Wire { nodes, now, delay, pace: None, directions, events, hash, packets: 0, dropped: 0 }
+        Wire { nodes, now, delay, pace: None, directions, events, hash, packets: 0, received: [0; 2], first: Vec::new(), dropped: 0 }
     }
 
     /// Two nodes that have addresses.
@@ -81,6 +84,9 @@ impl Wire {
         while let Some((_, packet)) = self.nodes[which].take() {
             (self.now, which, &packet).hash(&mut self.hash);
             self.packets += 1;
+            if self.first.len() < 10 {
+                self.first.push((self.now, which, packet.clone()));
+            }
             let direction = &mut self.directions[which];
             let mut leaves = self.now;
             if let Some((pace, most)) = self.pace {
@@ -97,6 +103,9 @@ impl Wire {
             direction.flying.push_back((leaves + self.delay, packet));
         }
         while let Some(event) = self.nodes[which].poll_event() {
+            if let Event::Received { bytes, .. } = event {
+                self.received[which] += bytes;
+            }
             self.events.push((self.now, which, event));
         }
         Ok(())
@@ -124,11 +133,8 @@ impl Wire {
         Ok(())
     }
 
+    /// Bytes that the programs of a node have read.
     pub fn received(&self, which: usize) -> u64 {
-        let bytes = |(_, of, event): &(Time, usize, Event)| match event {
-            Event::Received { bytes, .. } if *of == which => *bytes,
-            _ => 0,
-        };
-        self.events.iter().map(bytes).sum()
+        self.received[which]
     }
 }
