@@ -32,10 +32,10 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// The defaults: 256 MiB, no card, a second of its own time to boot, 30 s of patience.
+    /// The defaults: 1 GiB, no card, a second of its own time to boot, 30 s of patience.
     pub fn new(program: PathBuf, preloaded: PathBuf, init: PathBuf) -> Boot {
         let (origin, patience) = (Span::from_millis(1000), Duration::from_secs(30));
-        Boot { program, preloaded, init, memory_mib: 256, cards: Vec::new(), dice: 0, origin, patience }
+        Boot { program, preloaded, init, memory_mib: 1024, cards: Vec::new(), dice: 0, origin, patience }
     }
 
     /// Its command line. It is handed so many sockets: the first is its clock's, the others its cards'.
@@ -44,7 +44,15 @@ impl Boot {
         init.push(&self.init);
         let memory = format!("mem={}M", self.memory_mib);
         // There is no folder below /dev/null: the kernel can write nothing about itself.
-        let fixed = ["rootfstype=hostfs", "rootflags=/", "ro", "uml_dir=/dev/null", "umid=haltere", "con=null", "con0=null,fd:1"];
+        let fixed = [
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            "uml_dir=/dev/null",
+            "umid=haltere",
+            "con=null",
+            "con0=null,fd:1",
+        ];
         let more = ["console=tty0", "quiet", "panic=-1", "virtio_net.napi_tx=0"];
         let mut all: Vec<OsString> = fixed.iter().chain(&more).map(OsString::from).collect();
         all.extend([init, memory.into()]);
@@ -108,9 +116,11 @@ impl Boot {
     /// If there is no kernel.
     pub fn kernel_found() -> Result<Boot, Error> {
         let named = std::env::var("HALTERE_KERNEL").ok();
-        let fits = |name: &str| named.as_ref().is_none_or(|wanted| name == wanted || name.starts_with(&format!("{wanted}.")));
+        let fits =
+            |name: &str| named.as_ref().is_none_or(|wanted| name == wanted || name.starts_with(&format!("{wanted}.")));
         let folders = kernels().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-        let folders = folders.filter_map(|folder| Some((folder.as_ref().ok()?.file_name().into_string().ok()?, folder.ok()?.path())));
+        let folders = folders
+            .filter_map(|folder| Some((folder.as_ref().ok()?.file_name().into_string().ok()?, folder.ok()?.path())));
         let all = folders.filter(|(name, _)| fits(name)).filter_map(|(name, folder)| Some((name, usable(&folder)?)));
         let newest = all.max_by_key(|(name, _)| (version(name), name.clone()));
         let (_, (program, preloaded)) = newest.ok_or_else(|| {

@@ -133,7 +133,9 @@ impl Card {
                 let mut prefix = [0; PREFIX];
                 (prefix[0], prefix[10]) = (CHECKED, 1);
                 let written = fill(memory, chain, &prefix, frame)?;
-                self.rings[RECEIVE].add_used(memory, head, written).map_err(|_| Fault("a ring cannot be written to"))?;
+                self.rings[RECEIVE]
+                    .add_used(memory, head, written)
+                    .map_err(|_| Fault("a ring cannot be written to"))?;
                 Ok(true)
             }
         }
@@ -156,9 +158,10 @@ impl Card {
 
     /// Whether the kernel waits for room to send: it wants an interrupt once its frames were taken.
     pub fn wants_room(&self) -> bool {
-        let flags = self.memory.as_ref().filter(|_| self.rings[SEND].ready()).and_then(|memory| {
-            memory.load::<u16>(GuestAddress(self.rings[SEND].avail_ring()), Ordering::Acquire).ok()
-        });
+        let flags =
+            self.memory.as_ref().filter(|_| self.rings[SEND].ready()).and_then(|memory| {
+                memory.load::<u16>(GuestAddress(self.rings[SEND].avail_ring()), Ordering::Acquire).ok()
+            });
         flags.is_some_and(|flags| u16::from_le(flags) & NO_INTERRUPT == 0)
     }
 }
@@ -186,7 +189,8 @@ fn fill(memory: &GuestMemoryMmap, chain: Chain<'_>, prefix: &[u8], frame: &[u8])
             let from = if done < prefix.len() { &prefix[done..] } else { &frame[done - prefix.len()..] };
             let part = &from[..from.len().min(room)];
             memory.write_slice(part, at).map_err(|_| Fault("a buffer for a frame is not in the kernel's memory"))?;
-            (done, room, at) = (done + part.len(), room - part.len(), GuestAddress(at.0.saturating_add(part.len() as u64)));
+            (done, room, at) =
+                (done + part.len(), room - part.len(), GuestAddress(at.0.saturating_add(part.len() as u64)));
         }
     }
     if done < whole { Err(Fault("a buffer for a frame is too short")) } else { Ok(done as u32) }
@@ -204,8 +208,10 @@ fn frame(memory: &GuestMemoryMmap, chain: Chain<'_>) -> Result<Vec<u8>, Fault> {
         let room = &mut bytes[from..];
         memory.read_slice(room, descriptor.addr()).map_err(|_| Fault("a frame is not in the kernel's memory"))?;
     }
-    let prefix: [u8; PREFIX] =
-        bytes.get(..PREFIX).and_then(|prefix| prefix.try_into().ok()).ok_or(Fault("a frame of the kernel is too short"))?;
+    let prefix: [u8; PREFIX] = bytes
+        .get(..PREFIX)
+        .and_then(|prefix| prefix.try_into().ok())
+        .ok_or(Fault("a frame of the kernel is too short"))?;
     bytes.drain(..PREFIX);
     let [flags, kind, _, _, _, _, start_low, start_high, offset_low, offset_high, ..] = prefix;
     if kind != 0 {

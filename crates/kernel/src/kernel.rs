@@ -12,8 +12,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{Errno, write};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    SocketFlags, SocketType, recv, recvmsg, send, sendmsg, socketpair, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recv, recvmsg, send, sendmsg, socketpair, sockopt,
 };
 use std::collections::VecDeque;
 use std::fs::File;
@@ -72,7 +72,8 @@ impl Kernel {
     /// If it cannot be started, dies, hangs, or was built without what this needs. The error says so, and the remedy.
     pub fn boot(boot: &Boot) -> Result<Kernel, Error> {
         let pin = pin::here();
-        let pair = |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(host("make a socket"));
+        let pair =
+            |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(host("make a socket"));
         let (clock, theirs) = pair(SocketType::SEQPACKET)?;
         sockopt::set_socket_timeout(&clock, sockopt::Timeout::Recv, Some(SLICE)).map_err(host("time a socket"))?;
         let (mut slots, mut handed) = (Vec::new(), vec![theirs]);
@@ -162,7 +163,7 @@ impl Kernel {
         if let Some(why) = &self.over {
             return Err(why.clone());
         }
-        let done = self.run_at(now.as_nanos().saturating_add(self.origin));
+        let done = self.run_up_to(now.as_nanos().saturating_add(self.origin));
         if let Err(why) = &done {
             self.over = Some(why.clone());
             self.wake = travel::NEVER;
@@ -170,10 +171,24 @@ impl Kernel {
         done
     }
 
-    fn run_at(&mut self, now: u64) -> Result<(), Error> {
+    fn run_up_to(&mut self, now: u64) -> Result<(), Error> {
         if now < self.now || now >= travel::NEVER {
             return Err(Error::Host(format!("a kernel cannot run at {now} ns: its time is {} ns", self.now)));
         }
+        if self.wake < now {
+            // What it wanted to do earlier it does earlier: a kernel does not survive that its time passes a timer. Frames wait.
+            let waiting: Vec<_> = self.slots.iter_mut().map(|slot| std::mem::take(&mut slot.incoming)).collect();
+            while self.wake < now {
+                self.run_at(self.wake)?;
+            }
+            for (slot, frames) in self.slots.iter_mut().zip(waiting) {
+                slot.incoming = frames;
+            }
+        }
+        self.run_at(now)
+    }
+
+    fn run_at(&mut self, now: u64) -> Result<(), Error> {
         self.now = now;
         for _ in 0..ROUNDS {
             self.rounds += 1;

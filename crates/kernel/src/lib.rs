@@ -4,7 +4,7 @@
 //! (vhost-user). [`Kernel`] is both sides of that in one value that is driven like every other component: frames and the time go in, frames
 //! and the time of the next run come out.
 //!
-//! The crate needs Linux.
+//! [`Kernels`] makes [`Endpoint`](haltere_transport::Endpoint)s of it. The crate needs Linux; elsewhere it says so.
 
 #[cfg(target_os = "linux")]
 mod boot;
@@ -12,7 +12,16 @@ mod boot;
 mod card;
 mod checksum;
 pub mod control;
+#[cfg(target_os = "linux")]
+mod direction;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod end;
+#[cfg(target_os = "linux")]
+mod endpoint;
 mod error;
+#[cfg(target_os = "linux")]
+mod host;
 #[cfg(target_os = "linux")]
 mod kernel;
 #[cfg(target_os = "linux")]
@@ -21,6 +30,8 @@ mod node;
 mod pin;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg(target_os = "linux")]
+mod segment;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
@@ -31,6 +42,11 @@ mod vhost;
 pub use boot::Boot;
 #[cfg(target_os = "linux")]
 pub use card::Identity;
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Kernels, ready};
+pub use end::{CONGESTION, End};
+#[cfg(target_os = "linux")]
+pub use endpoint::{Kernels, ready};
 pub use error::{Error, Fault};
 #[cfg(target_os = "linux")]
 pub use kernel::Kernel;

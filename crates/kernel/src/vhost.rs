@@ -181,10 +181,13 @@ fn regions(payload: &[u8]) -> Result<Vec<Region>, Fault> {
     }
     let region = |k: usize| {
         let at = 8 + 32 * k;
-        let (address, bytes, offset) =
-            (u64_at(payload, at)?, u64_at(payload, at + 8)?, u64_at(payload, at + 24)?);
+        let (address, bytes, offset) = (u64_at(payload, at)?, u64_at(payload, at + 8)?, u64_at(payload, at + 24)?);
         let ends = address.checked_add(bytes).is_some() && offset.checked_add(bytes).is_some();
-        if bytes == 0 || !ends { Err(Fault("a piece of a kernel's memory has no end")) } else { Ok(Region { address, bytes, offset }) }
+        if bytes == 0 || !ends {
+            Err(Fault("a piece of a kernel's memory has no end"))
+        } else {
+            Ok(Region { address, bytes, offset })
+        }
     };
     (0..number).map(region).collect()
 }

@@ -1,6 +1,6 @@
 //! The news of loaded code to its run: that it failed, and that it wants to be called at times.
 
-use crate::Time;
+use crate::{ComponentId, Time};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,6 +25,7 @@ struct Told {
     anything: AtomicBool,
     failure: OnceLock<String>,
     started: Mutex<Vec<Box<dyn Timer>>>,
+    rung: Mutex<Vec<ComponentId>>,
 }
 
 impl fmt::Debug for Faults {
@@ -57,6 +58,21 @@ impl Faults {
     #[inline]
     pub fn anything(&self) -> bool {
         self.0.anything.load(Ordering::Acquire)
+    }
+
+    /// A component may want to be called earlier than it said, because of what happened to another: the ends of connections on one kernel
+    /// share it. It is asked again after the turn.
+    pub fn ring(&self, component: ComponentId) {
+        let mut rung = self.0.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        if !rung.contains(&component) {
+            rung.push(component);
+        }
+        self.0.anything.store(true, Ordering::Release);
+    }
+
+    /// Takes the components that are to be asked again, in the order in which they were rung for.
+    pub fn take_rung(&self) -> Vec<ComponentId> {
+        std::mem::take(&mut self.0.rung.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes the timers that were started, for the run that will call them.

@@ -15,7 +15,8 @@ haltere_net::named! {
         /// Our own transports.
         #[default]
         Model = "model",
-        /// QUIC runs on production stacks. Everything without a stack, above all TCP, runs in the model.
+        /// QUIC runs on production stacks, and `tcp@linux` on Linux kernels in virtual time. All else, above all TCP without an
+        /// implementation, runs in the model.
         Stack = "stack",
     }
 }
@@ -39,6 +40,12 @@ pub enum Subject {
         /// Which of several paths a packet takes; the stack's default, if none is named.
         scheduler: Option<&'static str>,
     },
+    /// TCP of a Linux kernel.
+    #[cfg(feature = "kernels")]
+    Kernel {
+        /// Its congestion control.
+        congestion: &'static str,
+    },
 }
 
 impl Contender {
@@ -53,6 +60,7 @@ impl Contender {
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)
             }
+            (Transport::Tcp, Fidelity::Stack, Some("linux")) => self.on_kernel(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Model, Some(name)) if is_stack(name) => {
                 let (transport, _) = self.transport.describe();
                 let program =
@@ -77,6 +85,35 @@ impl Contender {
                 switch.describe().name
             ))
         })
+    }
+
+    #[cfg(not(feature = "kernels"))]
+    fn on_kernel(&self) -> Result<Subject, String> {
+        Err("Linux kernels were left out of this build: build with the feature \"kernels\", or write tcp/…".into())
+    }
+
+    /// The TCP of a Linux kernel, with all that the kernel does by itself.
+    #[cfg(feature = "kernels")]
+    fn on_kernel(&self) -> Result<Subject, String> {
+        use haltere_kernel::CONGESTION;
+        use haltere_net::nearest::meant;
+        let name = &self.congestion;
+        let congestion = CONGESTION.into_iter().find(|known| known == name).ok_or_else(|| {
+            format!(
+                "Linux has no congestion control {:?}: {}there are {}",
+                shown(name),
+                meant(name, CONGESTION),
+                CONGESTION.join(", ")
+            )
+        })?;
+        if let Some((wrong, _)) = self.switched().into_iter().next() {
+            return Err(format!(
+                "a kernel in virtual time has no switch {wrong:?}: leave it out, choose fidelity \"linux\", or write tcp/{} for the model",
+                shown(name)
+            ));
+        }
+        haltere_kernel::ready().map_err(|e| e.to_string())?;
+        Ok(Subject::Kernel { congestion })
     }
 
     #[cfg(not(feature = "stacks"))]

@@ -36,6 +36,8 @@ pub enum Body {
     Quic(Box<quic::Datagram>),
     /// The payload of a UDP datagram, as a production stack wrote it.
     Udp(Vec<u8>),
+    /// An IPv4 packet, as a kernel wrote it.
+    Ip(Vec<u8>),
     /// A datagram without a connection, of which only the length is known.
     Datagram(datagram::Datagram),
 }
@@ -46,7 +48,7 @@ impl Body {
         match self {
             Body::Tcp(segment) => Some(segment),
             Body::Mptcp(segment) => Some(&segment.tcp),
-            Body::Quic(_) | Body::Udp(_) | Body::Datagram(_) => None,
+            Body::Quic(_) | Body::Udp(_) | Body::Ip(_) | Body::Datagram(_) => None,
         }
     }
 }

@@ -48,7 +48,8 @@ fn transfer() -> Option<(u64, Vec<(Time, usize, Event)>, u64)> {
     wire.connect(2, "cubic");
     wire.nodes[0].command(Command::Write { socket: 2, bytes: 5_000_000 });
     wire.nodes[0].command(Command::Finish { socket: 2 });
-    wire.run_until(seconds(20), |wire| wire.events.iter().any(|e| e.1 == 1 && matches!(e.2, Event::Finished { .. }))).unwrap();
+    wire.run_until(seconds(20), |wire| wire.events.iter().any(|e| e.1 == 1 && matches!(e.2, Event::Finished { .. })))
+        .unwrap();
     assert_eq!(wire.received(1), 5_000_000);
     Some((wire.hash.finish(), wire.events, wire.packets))
 }

@@ -50,7 +50,19 @@ impl Wire {
     pub fn new(nodes: [Node; 2], delay: Span) -> Wire {
         let (now, events, hash) = (Time::ZERO, Vec::new(), DefaultHasher::new());
         let directions = [Direction::default(), Direction::default()];
-        Wire { nodes, now, delay, pace: None, directions, events, hash, packets: 0, received: [0; 2], first: Vec::new(), dropped: 0 }
+        Wire {
+            nodes,
+            now,
+            delay,
+            pace: None,
+            directions,
+            events,
+            hash,
+            packets: 0,
+            received: [0; 2],
+            first: Vec::new(),
+            dropped: 0,
+        }
     }
 
     /// Two nodes that have addresses.
@@ -74,7 +86,8 @@ impl Wire {
     }
 
     pub fn connect(&mut self, socket: u32, congestion: &str) {
-        let (local, remote) = (SocketAddrV4::new(ADDRESSES[0], 40_000 + socket as u16), SocketAddrV4::new(ADDRESSES[1], 80));
+        let (local, remote) =
+            (SocketAddrV4::new(ADDRESSES[0], 40_000 + socket as u16), SocketAddrV4::new(ADDRESSES[1], 80));
         self.nodes[0].command(Command::Connect { socket, local, remote, congestion: congestion.into() });
     }
 
@@ -125,7 +138,8 @@ impl Wire {
                 return Ok(());
             }
             self.now = at;
-            while let Some((_, packet)) = self.directions[1 - which].flying.pop_front_if(|(arrives, _)| *arrives <= at) {
+            while let Some((_, packet)) = self.directions[1 - which].flying.pop_front_if(|(arrives, _)| *arrives <= at)
+            {
                 self.nodes[which].deliver(1, &packet);
             }
             self.run(which)?;

@@ -18,6 +18,13 @@ pub(super) type Worker = haltere_stacks::Worker;
 #[derive(Clone, Default)]
 pub(super) struct Worker(());
 
+/// The kernels of a run.
+#[cfg(feature = "kernels")]
+pub(super) type Kernels = haltere_kernel::Kernels;
+#[cfg(not(feature = "kernels"))]
+#[derive(Clone, Default)]
+pub(super) struct Kernels(());
+
 /// The most paths of a connection: as many as a scenario may have.
 const MAX_PATHS: u8 = 64;
 
@@ -45,6 +52,8 @@ impl End<'_> {
     pub fn endpoint(&self, number: u32, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
         match self.kit.subject {
             Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
+            #[cfg(feature = "kernels")]
+            Subject::Kernel { congestion } => self.on_kernel(congestion),
             #[cfg(feature = "stacks")]
             subject @ Subject::Stack { .. } => {
                 let Kit { past, mtu, rtts, paths, log, worker, .. } = self.kit;
@@ -62,6 +71,29 @@ impl End<'_> {
                 haltere_stacks::endpoint(config, handles).map_err(|e| e.to_string())
             }
         }
+    }
+
+    /// The end on the kernel of its node. The first end of a node decides where the kernel's random numbers begin, by a stream of the
+    /// node's own.
+    #[cfg(feature = "kernels")]
+    fn on_kernel(&self, congestion: &'static str) -> Result<Box<dyn Endpoint>, String> {
+        let Kit { hosts, kernels, port, mtu, rtts, phases, streams, .. } = self.kit;
+        let (own, peer) = if self.role == Role::Client { (0, 1) } else { (1, 0) };
+        let node = hosts[own].0;
+        let dice = streams.named(&format!("kernel {node}")).bits();
+        let end = haltere_kernel::End {
+            role: self.role,
+            node,
+            peer: hosts[peer].0,
+            port: *port,
+            congestion,
+            mtu: *mtu,
+            rtts: *rtts,
+            faults: streams.faults().clone(),
+            dice,
+            phase: phases[own],
+        };
+        kernels.end(end).map_err(|e| e.to_string())
     }
 
     fn model(&self, algorithm: Algorithm, stream: Stream) -> Box<dyn Endpoint> {

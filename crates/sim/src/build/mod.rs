@@ -31,14 +31,14 @@ mod shadows;
 mod talk;
 mod transports;
 
-use crate::fidelity::Fidelity;
+use crate::fidelity::{Fidelity, Subject};
 use crate::load::Load;
 use crate::network::{Network, network};
 use crate::recorder::{self, Files, Recorder};
 use crate::scenario::{Probe, Scenario, ScenarioError, Ticks};
 use crate::world::{ProcessId, World};
 pub use elements::elements;
-use endpoints::Worker;
+use endpoints::{Kernels, Worker};
 pub(crate) use flows::FlowPart;
 use haltere_net::Span;
 use haltere_net::fault::Faults;
@@ -76,6 +76,7 @@ struct Site<'a> {
     fidelity: Fidelity,
     streams: Streams,
     worker: Worker,
+    kernels: Kernels,
     files: Option<&'a Files>,
     agents: &'a [(usize, Desk)],
 }
@@ -135,7 +136,8 @@ pub(crate) fn build(
     agents::check(agents, &scenario.flows, fidelity)?;
     let shadows = files.map_or(&[][..], |files| &files.shadows);
     let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
-    let site = &Site { scenario, fidelity, streams: streams.clone(), worker: Worker::default(), files, agents };
+    let (worker, kernels) = (Worker::default(), Kernels::default());
+    let site = &Site { scenario, fidelity, streams: streams.clone(), worker, kernels, files, agents };
     let (mut roster, mut brokers) = (Roster::default(), Brokers::new(scenario, &topology));
     // Slots are numbered in this order. Every flow has one for a delivery, whether or not it has messages.
     let of_flows = roster.slots(paths.len());
@@ -184,6 +186,15 @@ pub fn clock_phase(streams: &Streams) -> Span {
 }
 
 impl Site<'_> {
+    /// A port of the server's kernel, if it has one.
+    fn port(&self, subject: Subject) -> u16 {
+        match subject {
+            #[cfg(feature = "kernels")]
+            Subject::Kernel { .. } => self.kernels.port(),
+            _ => 0,
+        }
+    }
+
     /// The time from such an edge of a host's own wheels to the start of the run.
     fn phase(&self, host: NodeId) -> Span {
         match self.scenario.ticks {

@@ -1,7 +1,7 @@
 //! Makes the transports of a process, one for each connection that it opens or accepts.
 
 use super::Site;
-use super::endpoints::{End, Worker, udp_payload};
+use super::endpoints::{End, Kernels, Worker, udp_payload};
 use crate::ack::AckSpec;
 use crate::contender::Contender;
 use crate::fidelity::Subject;
@@ -27,7 +27,10 @@ impl Transports for Datagrams {
 
 /// The configuration that the transports of both ends share.
 #[derive(Clone)]
-#[cfg_attr(not(feature = "stacks"), allow(dead_code, reason = "only stacks have paths, a log, a past and a worker"))]
+#[cfg_attr(
+    not(all(feature = "stacks", feature = "kernels")),
+    allow(dead_code, reason = "only stacks have paths, a log, a past and a worker, and only kernels hosts and ports")
+)]
 pub(super) struct Kit {
     /// The name of its owner, for the names of random streams, such as `flow 0`.
     pub name: String,
@@ -51,6 +54,10 @@ pub(super) struct Kit {
     pub log: Option<(PathBuf, u32)>,
     pub past: Arc<Past>,
     pub worker: Worker,
+    pub kernels: Kernels,
+    /// The nodes of the client and of the server, and the server's port there, for kernels.
+    pub hosts: [NodeId; 2],
+    pub port: u16,
     pub streams: Streams,
 }
 
@@ -101,6 +108,9 @@ impl Kit {
             log: None,
             past: Arc::new(past),
             worker: site.worker.clone(),
+            kernels: site.kernels.clone(),
+            hosts,
+            port: site.port(subject),
             streams: site.streams.clone(),
         })
     }

@@ -44,6 +44,8 @@ impl Contender {
             Subject::Model(algorithm) => (true, self.in_model_with(algorithm)),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => (false, self.given()),
+            #[cfg(feature = "kernels")]
+            Subject::Kernel { .. } => (false, self.given()),
         };
         Ok(Effective {
             transport: self.transport.describe().0,

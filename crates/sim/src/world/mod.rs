@@ -190,6 +190,7 @@ impl World {
         loop {
             if self.faults.anything() {
                 self.take_started();
+                self.answer_bells();
             }
             let due = self.timers.iter().filter_map(|timer| timer.due()).min();
             let next = due.map_or(until, |due| due.min(until));
@@ -214,6 +215,19 @@ impl World {
         for mut timer in self.faults.take_started() {
             timer.fire(self.now);
             self.timers.push(timer);
+        }
+    }
+
+    /// Asks processes again when they want to be called, for which somebody has rung.
+    fn answer_bells(&mut self) {
+        for ComponentId(machine) in self.faults.take_rung() {
+            let Some(process) = (machine as usize).checked_sub(self.elements.len()) else { continue };
+            let Some(process) = self.processes.get_mut(process) else { continue };
+            process.table.look_again();
+            let wake = process.wake().max(self.now);
+            if wake < self.schedule.time_of(machine) {
+                self.schedule.set(machine, wake);
+            }
         }
     }
 

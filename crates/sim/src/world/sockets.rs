@@ -179,6 +179,16 @@ impl SocketTable {
         }
     }
 
+    /// Asks the sockets that rest when they want to be called.
+    pub fn look_again(&mut self) {
+        for id in 0..self.sockets.len() as u32 {
+            if let Some(socket) = self.get(id).filter(|socket| !socket.active && !socket.blocked) {
+                let wake = socket.endpoint.next_wake();
+                self.set_timer(id, wake);
+            }
+        }
+    }
+
     #[inline]
     fn set_timer(&mut self, id: u32, at: Time) {
         self.wake = match &mut self.timers {

@@ -7,8 +7,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, write};
 use rustix::mount::{MountFlags, mount};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect, listen, recv, send,
-    shutdown, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect, listen,
+    recv, send, shutdown, socket_with, sockopt,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -166,7 +166,13 @@ impl Program {
         self.keep(socket, fd, Kind::Listener)
     }
 
-    fn connect(&mut self, socket: u32, local: SocketAddrV4, remote: SocketAddrV4, congestion: &str) -> Result<(), Errno> {
+    fn connect(
+        &mut self,
+        socket: u32,
+        local: SocketAddrV4,
+        remote: SocketAddrV4,
+        congestion: &str,
+    ) -> Result<(), Errno> {
         let fd = new_socket(local, congestion)?;
         match connect(&fd, &remote) {
             Ok(()) | Err(Errno::INPROGRESS) => self.keep(socket, fd, Kind::Connecting),
@@ -281,7 +287,8 @@ fn new_socket(local: SocketAddrV4, congestion: &str) -> Result<OwnedFd, Errno> {
 
 /// Writes a parameter of the network, whose name is checked: it names a file below `/proc/sys/net`.
 fn set(name: &str, value: &str) -> Result<(), Errno> {
-    let fits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let fits =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if !name.starts_with("net.") || !name.split('.').all(fits) {
         return Err(Errno::INVAL);
     }

@@ -74,7 +74,12 @@ impl Interface {
     }
 }
 
-fn request(fd: BorrowedFd<'_>, code: libc::Ioctl, name: &str, fill: impl FnOnce(&mut Interface)) -> io::Result<Interface> {
+fn request(
+    fd: BorrowedFd<'_>,
+    code: libc::Ioctl,
+    name: &str,
+    fill: impl FnOnce(&mut Interface),
+) -> io::Result<Interface> {
     // SAFETY: the structure is plain numbers, for which zero is valid.
     let mut one = Interface(unsafe { std::mem::zeroed() });
     if name.len() >= one.0.ifr_name.len() {

@@ -40,6 +40,9 @@ pub(super) fn write(
     handshake: Handshake,
     bytes: &mut Vec<u8>,
 ) -> Result<(), String> {
+    if let Body::Ip(packet_of_kernel) = &packet.body {
+        return Ok(as_written(packet_of_kernel, packet, [from, to], bytes));
+    }
     let len = (packet.len as usize).min(usize::from(u16::MAX));
     let protocol = match packet.body {
         Body::Tcp(_) | Body::Mptcp(_) => IpNumber::TCP,
@@ -49,6 +52,7 @@ pub(super) fn write(
             Protocol::Udp => IpNumber::UDP,
             Protocol::Any => IpNumber::EXPERIMENTAL_AND_TESTING_0,
         },
+        Body::Ip(_) => return Ok(()),
     };
     let mut ip = Ipv4Header::new(0, TTL.saturating_sub(packet.hop), protocol, from.ip().octets(), to.ip().octets())
         .map_err(|e| e.to_string())?;
@@ -65,7 +69,7 @@ pub(super) fn write(
             let (segment, more) = match &packet.body {
                 Body::Mptcp(of_subflow) => (&of_subflow.tcp, mptcp::options(of_subflow)),
                 Body::Tcp(segment) => (segment, Vec::new()),
-                Body::Quic(_) | Body::Udp(_) | Body::Datagram(_) => return Ok(()),
+                Body::Quic(_) | Body::Udp(_) | Body::Ip(_) | Body::Datagram(_) => return Ok(()),
             };
             let room = len.saturating_sub(IP + TCP);
             let options = room.saturating_sub(segment.len as usize).min(MOST_OPTIONS) & !3;
@@ -81,6 +85,7 @@ pub(super) fn write(
             let payload = vec![0; len.saturating_sub(IP + UDP)];
             builder.udp(from.port(), to.port()).write_to_vec(bytes, &payload)
         }
+        Body::Ip(_) => return Ok(()),
         Body::Udp(payload) => builder.udp(from.port(), to.port()).write_to_vec(bytes, payload),
         Body::Datagram(Datagram { protocol, number, .. }) => {
             let payload = vec![0; len.saturating_sub(IP + UDP)];
@@ -104,6 +109,40 @@ pub(super) fn write(
         *low ^= 1;
     }
     written.map_err(|e| e.to_string())
+}
+
+/// A kernel's packet as it wrote it, with the capture's addresses and ports, as those inside are of a network of its own, and with
+/// the mark that a queue has set.
+fn as_written(written: &[u8], packet: &Packet<Body>, ends: [SocketAddrV4; 2], bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    bytes.extend_from_slice(written);
+    let whole = &mut bytes[start..];
+    let mut put = |at: usize, part: &[u8]| {
+        if let Some(room) = whole.get_mut(at..at + part.len()) {
+            room.copy_from_slice(part);
+        }
+    };
+    let [from, to] = ends;
+    put(12, &from.ip().octets());
+    put(16, &to.ip().octets());
+    put(IP, &from.port().to_be_bytes());
+    put(IP + 2, &to.port().to_be_bytes());
+    put(8, &[TTL.saturating_sub(packet.hop)]);
+    put(TCP_CHECKSUM + IP, &[0, 0]);
+    let Ok((mut ip, rest)) = Ipv4Header::from_slice(whole) else { return };
+    if packet.ecn == Ecn::Ce {
+        ip.ecn = IpEcn::CongestionExperienced;
+    }
+    ip.header_checksum = ip.calc_header_checksum();
+    if let Ok((tcp, data)) = TcpHeader::from_slice(rest)
+        && let Ok(sum) = tcp.calc_checksum_ipv4(&ip, data)
+        && let Some(room) = whole.get_mut(IP + TCP_CHECKSUM..IP + TCP_CHECKSUM + 2)
+    {
+        room.copy_from_slice(&sum.to_be_bytes());
+    }
+    if let Some(room) = whole.get_mut(..IP) {
+        room.copy_from_slice(&ip.to_bytes()[..IP]);
+    }
 }
 
 /// The header of a segment without options. Initial sequence numbers are 0, so the SYN has position 0

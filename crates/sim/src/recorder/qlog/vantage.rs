@@ -164,7 +164,7 @@ impl Vantage {
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_received", packets::datagram(payload)),
             // Processes that exchange datagrams have no log.
-            Body::Datagram(_) => {}
+            Body::Ip(_) | Body::Datagram(_) => {}
         }
     }
 
@@ -199,7 +199,7 @@ impl Vantage {
                 self.event(at, "transport:packet_sent", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),
-            Body::Datagram(_) => {}
+            Body::Ip(_) | Body::Datagram(_) => {}
         }
         self.pending.extend(pending);
         self.flush();

@@ -1,0 +1,36 @@
+//! Systems that are not Linux have no kernels: whoever asks for one is told so.
+
+use crate::end::End;
+use crate::error::Error;
+use haltere_transport::Endpoint;
+
+fn refusal() -> Error {
+    Error::Missing("kernels as nodes need Linux: run this on a Linux machine, or write tcp/… for the model".into())
+}
+
+/// Whether there is a kernel that can be a node: there is none.
+///
+/// # Errors
+/// Always.
+pub fn ready() -> Result<(), Error> {
+    Err(refusal())
+}
+
+/// The kernels of a run: there are none.
+#[derive(Clone, Default, Debug)]
+pub struct Kernels(());
+
+impl Kernels {
+    /// A port for servers.
+    pub fn port(&self) -> u16 {
+        0
+    }
+
+    /// One end of a connection.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn end(&self, _: End) -> Result<Box<dyn Endpoint>, Error> {
+        Err(refusal())
+    }
+}

@@ -1,0 +1,211 @@
+//! One end of a connection between kernels as an [`Endpoint`], and the kernels of a run.
+
+use crate::boot::Boot;
+use crate::control::Command;
+use crate::end::End;
+use crate::error::Error;
+use crate::host::{Connection, Host};
+use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The first port of servers.
+const FIRST_PORT: u16 = 1024;
+/// The longest packet of a card, bytes.
+const LONGEST: u32 = 1500;
+
+/// The kernels of a run, one for each node that has an end of a connection. Clones share them; they end with the last one.
+#[derive(Clone, Default)]
+pub struct Kernels(Arc<Mutex<Shared>>);
+
+#[derive(Default)]
+struct Shared {
+    hosts: BTreeMap<u32, Arc<Mutex<Host>>>,
+    ports: u16,
+}
+
+impl fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kernels")
+    }
+}
+
+/// Whether there is a kernel that can be a node.
+///
+/// # Errors
+/// If something is missing; the error says how to get it.
+pub fn ready() -> Result<(), Error> {
+    Boot::found().map(|_| ())
+}
+
+impl Kernels {
+    /// A port for servers that no other has.
+    pub fn port(&self) -> u16 {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let port = FIRST_PORT + shared.ports;
+        shared.ports = (shared.ports + 1) % 30_000;
+        port
+    }
+
+    /// One end of a connection. The node's kernel is booted with its first end.
+    ///
+    /// # Errors
+    /// If there is no kernel, or none that can be an end as it is wanted.
+    pub fn end(&self, end: End) -> Result<Box<dyn Endpoint>, Error> {
+        let mtu = u16::try_from(end.mtu.min(LONGEST)).unwrap_or(1500);
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = match shared.hosts.get(&end.node) {
+            Some(host) => host.clone(),
+            None => {
+                let found = Boot::found()?;
+                let boot = Boot { dice: end.dice, origin: found.origin + end.phase, ..found };
+                let host = Arc::new(Mutex::new(Host::boot(boot, end.node, mtu, end.faults.clone())?));
+                shared.hosts.insert(end.node, host.clone());
+                host
+            }
+        };
+        drop(shared);
+        let number = {
+            let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
+            if host.mtu != mtu {
+                return Err(Error::Missing(format!(
+                    "the paths from one kernel have the MTUs {} and {mtu}: give the flows hosts of their own, or one MTU",
+                    host.mtu
+                )));
+            }
+            if end.role == Role::Server {
+                host.listen(end.port, end.congestion)?;
+            }
+            let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
+            host.add(Connection::with(stats))
+        };
+        Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false }))
+    }
+}
+
+/// One end of a connection on a kernel.
+struct KernelEndpoint {
+    host: Arc<Mutex<Host>>,
+    number: u32,
+    end: End,
+    opened: bool,
+    /// The application has ended its stream.
+    ended: bool,
+}
+
+impl KernelEndpoint {
+    fn host(&self) -> MutexGuard<'_, Host> {
+        self.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T: Default>(&self, act: impl FnOnce(&mut Connection) -> T) -> T {
+        self.host().get(self.number).map_or_else(T::default, act)
+    }
+}
+
+impl Drop for KernelEndpoint {
+    fn drop(&mut self) {
+        self.host().remove(self.number);
+    }
+}
+
+impl Endpoint for KernelEndpoint {
+    fn connect(&mut self, cx: &mut Cx<'_>) {
+        if self.end.role == Role::Client {
+            let mut host = self.host();
+            host.called_by(self.number, cx.me);
+            host.connect(self.number, self.end.peer, self.end.port, self.end.congestion);
+            host.run(cx.now, self.number);
+        }
+    }
+
+    fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        let mut host = self.host();
+        host.called_by(self.number, cx.me);
+        let packet = packet.into_contents();
+        match packet.body {
+            Body::Ip(bytes) => host.deliver(self.number, bytes, packet.ecn, cx.now),
+            _ => {
+                if let Some(one) = host.get(self.number) {
+                    one.stats.invalid_packets += 1;
+                }
+            }
+        }
+        host.run(cx.now, self.number);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.host().run(cx.now, self.number);
+    }
+
+    fn next_wake(&self) -> Time {
+        self.host().wake(self.number)
+    }
+
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let mut host = self.host();
+        host.run(cx.now, self.number);
+        let (ecn, packet) = host.get(self.number)?.packets.pop_front()?;
+        let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
+        Some(Packet::new(length, Body::Ip(packet)).with(|p| p.ecn = ecn))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.with(|one| one.events.pop_front())
+    }
+
+    fn open(&mut self) -> Option<StreamId> {
+        (!std::mem::replace(&mut self.opened, true)).then_some(StreamId(0))
+    }
+
+    fn write(&mut self, _: StreamId, bytes: u64) {
+        let mut host = self.host();
+        if let Some(one) = host.get(self.number) {
+            one.written = one.written.saturating_add(bytes);
+        }
+        host.command(self.number, |socket| Command::Write { socket, bytes });
+    }
+
+    fn unsent(&self, _: StreamId) -> u64 {
+        self.host().peek(self.number).map_or(0, Connection::unsent)
+    }
+
+    fn wait_writable(&mut self, _: StreamId, below: u64) {
+        self.with(|one| {
+            one.low_water = below;
+            one.tell_writable();
+        });
+    }
+
+    fn finish(&mut self, _: StreamId) {
+        self.close();
+    }
+
+    fn read(&mut self, _: StreamId, _: Time) -> u64 {
+        self.with(|one| {
+            let bytes = std::mem::take(&mut one.readable);
+            one.tell_ends();
+            bytes
+        })
+    }
+
+    fn close(&mut self) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.host().command(self.number, |socket| Command::Finish { socket });
+        }
+    }
+
+    fn local_limit(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn stats(&self) -> Stats {
+        self.host().peek(self.number).map_or_else(Stats::default, |one| one.stats.clone())
+    }
+
+    fn bytes_in_flight(&self, _: PathId) -> u64 {
+        self.host().peek(self.number).map_or(0, |one| one.direction.in_flight())
+    }
+}

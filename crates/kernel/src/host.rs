@@ -1,0 +1,390 @@
+//! A node of the simulator that is a kernel: its connections, and what happens to each when the kernel runs. One connection's call may have
+//! the kernel send packets of another, whose process is then told so (`Faults::ring`).
+
+use crate::boot::Boot;
+use crate::card::Identity;
+use crate::control::{Command, Event as News, HOST};
+use crate::direction::Direction;
+use crate::error::Error;
+use crate::node::Node;
+use crate::segment::{self, Segment};
+use haltere_net::fault::Faults;
+use haltere_net::{ComponentId, Ecn, Time};
+use haltere_transport::{CloseReason, Event, Stats, StreamId};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// The card of the network.
+const CARD: usize = 1;
+/// All hosts are in one network, 10.0.0.0/8.
+const PREFIX: u8 = 8;
+/// The first port of clients, as Linux's `ip_local_port_range` has it.
+const FIRST_PORT: u16 = 32_768;
+/// `ETIMEDOUT` and `ECONNREFUSED` of Linux.
+const TIMED_OUT: i32 = 110;
+/// Parameters of the host: buffers that never limit a transfer, as the model's hosts have them, and nothing remembered of earlier
+/// connections.
+const PARAMETERS: [(&str, &str); 4] = [
+    ("net.ipv4.tcp_rmem", "4096 16777216 134217728"),
+    ("net.ipv4.tcp_wmem", "4096 16777216 134217728"),
+    ("net.ipv4.tcp_mem", "1048576 1048576 1048576"),
+    ("net.ipv4.tcp_no_metrics_save", "1"),
+];
+
+/// One end of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    /// The machine of the simulator's process, once it was called.
+    machine: Option<ComponentId>,
+    /// The own port and the peer, once they are known.
+    tuple: Option<(u16, SocketAddrV4)>,
+    /// The program's number for it, once there is one.
+    socket: Option<u32>,
+    pub packets: VecDeque<(Ecn, Vec<u8>)>,
+    pub events: VecDeque<Event>,
+    pub readable: u64,
+    /// The peer has ended its stream, all of which was read by the program.
+    ended: bool,
+    finished_told: bool,
+    closed_told: bool,
+    pub connected: bool,
+    pub written: u64,
+    pub low_water: u64,
+    pub direction: Direction,
+    pub stats: Stats,
+}
+
+impl Connection {
+    fn has_output(&self) -> bool {
+        !self.packets.is_empty() || !self.events.is_empty()
+    }
+
+    /// Bytes that were written and never sent.
+    pub fn unsent(&self) -> u64 {
+        self.written.saturating_sub(self.direction.data_sent())
+    }
+
+    pub fn tell_writable(&mut self) {
+        if self.unsent() < self.low_water {
+            self.low_water = 0;
+            self.events.push_back(Event::Writable(StreamId(0)));
+        }
+    }
+
+    pub fn tell_ends(&mut self) {
+        if !self.ended || self.readable > 0 {
+            return;
+        }
+        if !std::mem::replace(&mut self.finished_told, true) {
+            self.events.push_back(Event::Finished(StreamId(0)));
+        }
+        if self.direction.has_finished() && !std::mem::replace(&mut self.closed_told, true) {
+            self.events.push_back(Event::Closed);
+        }
+    }
+
+    fn open(&mut self, now: Time) {
+        if !std::mem::replace(&mut self.connected, true) {
+            self.stats.connected_at = Some(now);
+            self.events.push_back(Event::Connected);
+        }
+    }
+
+    fn fail(&mut self, errno: i32) {
+        let reason = match (errno, self.connected) {
+            (TIMED_OUT, false) => CloseReason::HandshakeTimeout,
+            (TIMED_OUT, true) => CloseReason::RetransmissionTimeout,
+            _ => CloseReason::ProtocolViolation("the kernel has given the connection up"),
+        };
+        if !std::mem::replace(&mut self.closed_told, true) {
+            self.events.push_back(Event::Failed(reason));
+        }
+    }
+}
+
+impl Connection {
+    /// A connection with counters.
+    pub fn with(stats: Stats) -> Connection {
+        Connection { stats, ..Connection::default() }
+    }
+}
+
+/// A kernel with its connections.
+pub(crate) struct Host {
+    node: Node,
+    address: Ipv4Addr,
+    pub mtu: u16,
+    connections: BTreeMap<u32, Connection>,
+    by_tuple: BTreeMap<(u16, SocketAddrV4), u32>,
+    by_socket: BTreeMap<u32, u32>,
+    /// The ports on which it listens, with their sockets and congestion controls.
+    listeners: BTreeMap<u16, (u32, String)>,
+    made: u32,
+    /// The time of the last run.
+    now: Time,
+    /// There is something for the next run.
+    pending: bool,
+    /// The connection whose process is called when the kernel wants to run.
+    leader: Option<u32>,
+    faults: Faults,
+    over: bool,
+}
+
+/// The address of a node inside.
+pub(crate) fn address(node: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(10 << 24 | (node + 1) & 0x00ff_ffff)
+}
+
+impl Host {
+    /// Boots the kernel of a node.
+    pub fn boot(mut boot: Boot, node: u32, mtu: u16, faults: Faults) -> Result<Host, Error> {
+        let [_, a, b, c] = address(node).octets();
+        boot.cards = vec![Identity { mac: [2, 0, 0, a, b, c], mtu }];
+        let mut host = Host {
+            node: Node::boot(&boot)?,
+            address: address(node),
+            mtu,
+            connections: BTreeMap::new(),
+            by_tuple: BTreeMap::new(),
+            by_socket: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            made: 0,
+            now: Time::ZERO,
+            pending: false,
+            leader: None,
+            faults,
+            over: false,
+        };
+        for (name, value) in PARAMETERS {
+            host.node.command(Command::Set { name: name.into(), value: value.into() });
+        }
+        host.node.command(Command::Address { card: CARD as u8, address: host.address, prefix: PREFIX });
+        host.set_up()?;
+        Ok(host)
+    }
+
+    /// Runs what was commanded before the run; whatever fails is an error.
+    fn set_up(&mut self) -> Result<(), Error> {
+        self.node.run(Time::ZERO)?;
+        while let Some(news) = self.node.poll_event() {
+            if let News::Failed { errno, .. } = news {
+                let why = std::io::Error::from_raw_os_error(errno);
+                return Err(Error::Missing(format!(
+                    "a kernel cannot be set up ({why}): build another one by `haltere kernel build`"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Listens on a port, before the run.
+    pub fn listen(&mut self, port: u16, congestion: &str) -> Result<(), Error> {
+        if self.listeners.contains_key(&port) {
+            return Ok(());
+        }
+        self.made += 1;
+        let (socket, local) = (self.made, SocketAddrV4::new(self.address, port));
+        self.node.command(Command::Listen { socket, local, congestion: congestion.into() });
+        self.listeners.insert(port, (socket, congestion.into()));
+        self.set_up()
+    }
+
+    /// Takes up a connection.
+    pub fn add(&mut self, connection: Connection) -> u32 {
+        self.made += 1;
+        self.connections.insert(self.made, connection);
+        self.made
+    }
+
+    /// Forgets a connection; what it has written is still sent if the kernel runs.
+    pub fn remove(&mut self, number: u32) {
+        let Some(connection) = self.connections.remove(&number) else { return };
+        if let Some(tuple) = connection.tuple {
+            self.by_tuple.remove(&tuple);
+        }
+        if let Some(socket) = connection.socket {
+            self.by_socket.remove(&socket);
+            self.node.command(Command::Close { socket });
+            self.pending = true;
+        }
+        if self.leader == Some(number) {
+            self.leader = None;
+            self.lead();
+        }
+    }
+
+    /// Chooses a connection whose process is called when the kernel wants to run, and tells the process.
+    fn lead(&mut self) {
+        if self.leader.is_none() {
+            self.leader = self.connections.iter().find(|(_, one)| one.machine.is_some()).map(|(number, _)| *number);
+        }
+        let machine = self.leader.and_then(|leader| self.connections.get(&leader)?.machine);
+        if let Some(machine) = machine {
+            self.faults.ring(machine);
+        }
+    }
+
+    pub fn get(&mut self, number: u32) -> Option<&mut Connection> {
+        self.connections.get_mut(&number)
+    }
+
+    pub fn peek(&self, number: u32) -> Option<&Connection> {
+        self.connections.get(&number)
+    }
+
+    /// A connection is called by this machine.
+    pub fn called_by(&mut self, number: u32, machine: ComponentId) {
+        if let Some(one) = self.connections.get_mut(&number) {
+            one.machine = Some(machine);
+        }
+        if self.leader.is_none() {
+            self.leader = Some(number);
+        }
+    }
+
+    /// Opens a connection to a port of a node.
+    pub fn connect(&mut self, number: u32, peer: u32, port: u16, congestion: &str) {
+        let own = FIRST_PORT + (number % u32::from(u16::MAX - FIRST_PORT)) as u16;
+        let (local, remote) = (SocketAddrV4::new(self.address, own), SocketAddrV4::new(address(peer), port));
+        self.node.command(Command::Connect { socket: number, local, remote, congestion: congestion.into() });
+        self.by_socket.insert(number, number);
+        self.by_tuple.insert((own, remote), number);
+        if let Some(one) = self.connections.get_mut(&number) {
+            (one.socket, one.tuple) = (Some(number), Some((own, remote)));
+        }
+        self.pending = true;
+    }
+
+    /// Commands something for a connection that has a socket.
+    pub fn command(&mut self, number: u32, command: impl FnOnce(u32) -> Command) {
+        if let Some(socket) = self.connections.get(&number).and_then(|one| one.socket) {
+            self.node.command(command(socket));
+            self.pending = true;
+        }
+    }
+
+    /// Hands a packet of a connection to the kernel.
+    pub fn deliver(&mut self, number: u32, mut packet: Vec<u8>, ecn: Ecn, now: Time) {
+        let Some(one) = self.connections.get_mut(&number) else { return };
+        one.stats.received_packets += 1;
+        one.stats.received_wire_bytes += packet.len() as u64;
+        let Some(segment) = Segment::parse(&packet) else {
+            one.stats.invalid_packets += 1;
+            return;
+        };
+        one.direction.on_received(&segment, now, &mut one.stats);
+        one.tell_ends();
+        if one.tuple.is_none() {
+            let tuple = (segment.destination.port(), segment.source);
+            one.tuple = Some(tuple);
+            self.by_tuple.insert(tuple, number);
+        }
+        if ecn == Ecn::Ce && segment.ecn != Ecn::Ce {
+            segment::mark(&mut packet);
+        }
+        self.node.deliver(CARD, &packet);
+        self.pending = true;
+    }
+
+    /// Runs the kernel if it has something to do at this time.
+    pub fn run(&mut self, now: Time, by: u32) {
+        if self.over || !(self.pending || self.node.next_wake() <= now) {
+            return;
+        }
+        (self.now, self.pending) = (now, false);
+        if let Err(why) = self.node.run(now) {
+            self.over = true;
+            self.faults.raise(why.to_string());
+            return;
+        }
+        self.sort_packets(by);
+        while let Some(news) = self.node.poll_event() {
+            if let Some(number) = self.learn(news)
+                && number != by
+            {
+                self.ring(number);
+            }
+        }
+        if self.leader != Some(by) {
+            self.lead();
+        }
+    }
+
+    fn ring(&self, number: u32) {
+        if let Some(machine) = self.connections.get(&number).and_then(|one| one.machine) {
+            self.faults.ring(machine);
+        }
+    }
+
+    /// Gives each packet to its connection. Packets of connections that nobody has any more go nowhere.
+    fn sort_packets(&mut self, by: u32) {
+        while let Some((_, packet)) = self.node.take() {
+            let Some(segment) = Segment::parse(&packet) else { continue };
+            let tuple = (segment.source.port(), segment.destination);
+            let Some(&number) = self.by_tuple.get(&tuple) else { continue };
+            let Some(one) = self.connections.get_mut(&number) else { continue };
+            one.direction.on_sent(&segment, self.now, &mut one.stats);
+            one.packets.push_back((segment.ecn, packet));
+            one.tell_writable();
+            if number != by {
+                self.ring(number);
+            }
+        }
+    }
+
+    /// Takes an event to its connection, whose number is returned.
+    fn learn(&mut self, news: News) -> Option<u32> {
+        if let News::Accepted { listener, socket, remote } = news {
+            let port = self.listeners.iter().find(|(_, (own, _))| *own == listener).map(|(port, _)| *port)?;
+            let number = *self.by_tuple.get(&(port, remote))?;
+            self.by_socket.insert(socket, number);
+            let one = self.connections.get_mut(&number)?;
+            one.socket = Some(socket);
+            one.open(self.now);
+            return Some(number);
+        }
+        let socket = match news {
+            News::Connected { socket } | News::Received { socket, .. } | News::Finished { socket } => socket,
+            News::Failed { socket: HOST, errno } => {
+                let why = std::io::Error::from_raw_os_error(errno);
+                self.faults.raise(format!("the program inside a kernel cannot obey: {why}"));
+                return None;
+            }
+            News::Failed { socket, .. } | News::Info { socket, .. } => socket,
+            News::Ready | News::Accepted { .. } => return None,
+        };
+        let number = *self.by_socket.get(&socket)?;
+        let one = self.connections.get_mut(&number)?;
+        match news {
+            News::Connected { .. } => one.open(self.now),
+            News::Received { bytes, .. } => {
+                if one.readable == 0 {
+                    one.events.push_back(Event::Readable(StreamId(0)));
+                }
+                one.readable += bytes;
+            }
+            News::Finished { .. } => {
+                one.ended = true;
+                one.tell_ends();
+            }
+            News::Failed { errno, .. } => {
+                one.socket = None;
+                one.fail(errno);
+            }
+            News::Info { .. } | News::Ready | News::Accepted { .. } => {}
+        }
+        Some(number)
+    }
+
+    /// When the process of a connection is to be called.
+    pub fn wake(&self, number: u32) -> Time {
+        if self.over {
+            return Time::NEVER;
+        }
+        match self.connections.get(&number) {
+            Some(one) if one.has_output() => self.now,
+            Some(_) if self.leader == Some(number) => self.node.next_wake(),
+            _ => Time::NEVER,
+        }
+    }
+}
