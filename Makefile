@@ -40,6 +40,12 @@ CORE_FEATURES := $(if $(wildcard $(WORKER)-*),--features worker)
 WORKER_CARGO = cd crates/worker && CARGO_TARGET_DIR='$(CURDIR)/target/worker-$*' \
 	BINDGEN_EXTRA_CLANG_ARGS="$${BINDGEN_EXTRA_CLANG_ARGS-$${LIBCLANG_PATH:+-I$$(cc -print-file-name=include)}}" cargo
 
+# The program inside kernels that are nodes of the simulator. It needs nothing of the host's C library, so that it runs wherever the
+# wheel is installed.
+NODE := $(if $(filter Linux,$(shell uname -s)),python/haltere/haltere-node)
+NODE_SOURCES := $(shell find crates/kernel/src crates/net/src crates/transport/src -name '*.rs' 2>/dev/null) Cargo.lock
+NODE_TARGET := $(shell uname -m)-unknown-linux-gnu
+
 .PHONY: pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
@@ -85,10 +91,15 @@ test:
 
 checks: lint-rust test-rust lint-python test-python docs
 
-build: $(VENV)/core.stamp $(CHARTS)
+build: $(VENV)/core.stamp $(CHARTS) $(NODE)
 
 kernel: build
 	$(BIN)/haltere kernel build --if-missing
+
+python/haltere/haltere-node: $(NODE_SOURCES) | need-tools
+	@$(STEP) 'build the program inside kernels' env RUSTFLAGS='-C target-feature=+crt-static' CARGO_TARGET_DIR='$(CURDIR)/target/node' \
+		cargo build --release --locked --quiet -p haltere-kernel --bin haltere-node --target $(NODE_TARGET)
+	@install -m 755 target/node/$(NODE_TARGET)/release/haltere-node $@
 
 worker-%: $(WORKER)-%
 	@$(MAKE) build
@@ -186,7 +197,7 @@ gallery: build
 	@$(STEP) 'run the shipped studies' env PYTHONPATH=tools $(BIN)/python -m pages.gallery
 
 # Zig's linker takes an old glibc's symbols: the wheel installs wherever its dependencies' wheels do (manylinux_2_28).
-wheel: $(VENV)/run.stamp $(CHARTS) | need-tools
+wheel: $(VENV)/run.stamp $(CHARTS) $(NODE) | need-tools
 	@$(STEP) 'install requirements/wheel.txt' $(BIN)/pip install --quiet --require-hashes -r requirements/wheel.txt
 	@$(STEP) 'build the wheel' env VIRTUAL_ENV='$(CURDIR)/$(VENV)' PATH="$(CURDIR)/$(BIN):$$PATH" \
 		maturin build --profile wheel --locked --quiet --zig --target $(shell uname -m)-unknown-linux-gnu --compatibility manylinux_2_28 --out dist
@@ -203,4 +214,4 @@ fresh-wheel: $(VENV)/test.stamp
 	@$(STEP) 'the tests of wheels' env HALTERE_WHEEL="$$(ls dist/*.whl)" $(BIN)/python -m pytest -q tests/python/test_wheel.py
 
 clean:
-	rm -rf $(VENV) target $(CHARTS) $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)
+	rm -rf $(VENV) target $(CHARTS) $(NODE) $(WORKER) $(DEMO_OUT) $(DEMO_PATHS)

@@ -30,6 +30,9 @@ Scenario = _core.Scenario
 # The worker programs that `make worker-NAME` builds stand beside the package; HALTERE_WORKER_NAME names each.
 for _program in sorted(Path(__file__).parent.glob("haltere-worker-*")):
     os.environ.setdefault(_program.name.upper().replace("-", "_"), str(_program))
+# The program inside kernels that are nodes.
+if (_node := Path(__file__).with_name("haltere-node")).exists():
+    os.environ.setdefault("HALTERE_NODE", str(_node))
 
 
 class ScenarioProblem(Exception):

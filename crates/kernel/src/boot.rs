@@ -38,8 +38,8 @@ impl Boot {
         Boot { program, preloaded, init, memory_mib: 1024, cards: Vec::new(), dice: 0, origin, patience }
     }
 
-    /// Its command line. It is handed so many sockets: the first is its clock's, the others its cards'.
-    pub(crate) fn arguments(&self, sockets: usize) -> Vec<OsString> {
+    /// Its command line. It is handed so many descriptors: its clock's socket, the clock's memory, and its cards' sockets.
+    pub(crate) fn arguments(&self, handed: usize) -> Vec<OsString> {
         let mut init = OsString::from("init=");
         init.push(&self.init);
         let memory = format!("mem={}M", self.memory_mib);
@@ -56,13 +56,10 @@ impl Boot {
         let more = ["console=tty0", "quiet", "panic=-1", "virtio_net.napi_tx=0"];
         let mut all: Vec<OsString> = fixed.iter().chain(&more).map(OsString::from).collect();
         all.extend([init, memory.into()]);
-        for index in 0..sockets {
-            let socket = sys::FIRST + index as RawFd;
-            all.push(match index {
-                0 => format!("time-travel=ext:0:haltere-fd-{socket}").into(),
-                _ => format!("virtio_uml.device=haltere-fd-{socket}:1").into(),
-            });
-        }
+        let clock = sys::FIRST;
+        all.push(format!("time-travel=ext:0:haltere-fd-{clock}-{}", clock + 1).into());
+        let cards = (2..handed).map(|index| sys::FIRST + index as RawFd);
+        all.extend(cards.map(|card| format!("virtio_uml.device=haltere-fd-{card}:1").into()));
         all
     }
 }

@@ -76,16 +76,17 @@ impl Kernel {
             |kind| socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).map_err(host("make a socket"));
         let (clock, theirs) = pair(SocketType::SEQPACKET)?;
         sockopt::set_socket_timeout(&clock, sockopt::Timeout::Recv, Some(SLICE)).map_err(host("time a socket"))?;
-        let (mut slots, mut handed) = (Vec::new(), vec![theirs]);
+        let shared = memfd_create("clock", MemfdFlags::CLOEXEC).map_err(host("make memory"))?;
+        ftruncate(&shared, PAGE_BYTES as u64).map_err(host("make memory"))?;
+        let copy = || shared.try_clone().map_err(host("make memory"));
+        let (mut slots, mut handed) = (Vec::new(), vec![theirs, copy()?]);
         for identity in &boot.cards {
             let (socket, theirs) = pair(SocketType::STREAM)?;
             handed.push(theirs);
             let card = Card::new(*identity).map_err(|Fault(why)| Error::Broken(why, String::new()))?;
             slots.push(Slot { card, socket, pipe: None, incoming: VecDeque::new(), interrupt: [false; vhost::RINGS] });
         }
-        let shared = memfd_create("clock", MemfdFlags::CLOEXEC).map_err(host("make memory"))?;
-        ftruncate(&shared, PAGE_BYTES as u64).map_err(host("make memory"))?;
-        let file = File::from(shared.try_clone().map_err(host("make memory"))?);
+        let file = File::from(copy()?);
         let memory = MmapRegion::from_file(FileOffset::new(file, 0), PAGE_BYTES).map_err(host("map memory"))?;
         let origin = boot.origin.as_nanos();
         let page = Page::new(memory, origin).map_err(|Fault(why)| Error::Broken(why, String::new()))?;

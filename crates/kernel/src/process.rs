@@ -23,21 +23,21 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a kernel. Its clock has the first of the sockets, its cards the others.
-    pub fn start(boot: &Boot, sockets: &[OwnedFd]) -> Result<Process, Error> {
+    /// Starts a kernel. It is handed its clock's socket, the clock's memory, and its cards' sockets.
+    pub fn start(boot: &Boot, handed: &[OwnedFd]) -> Result<Process, Error> {
         let console = memfd_create("console", MemfdFlags::CLOEXEC).map_err(|e| Error::host("make a console", e))?;
         let console = File::from(console);
         let copy = || console.try_clone().map_err(|e| Error::host("make a console", e));
         let mut command = Command::new(&boot.program);
         command
-            .args(boot.arguments(sockets.len()))
+            .args(boot.arguments(handed.len()))
             .stdin(Stdio::null())
             .stdout(copy()?)
             .stderr(copy()?)
             .env_clear()
             .env("LD_PRELOAD", &boot.preloaded)
             .env("HALTERE_DICE", format!("{:020}", boot.dice));
-        sys::prepare(&mut command, sockets.iter().map(AsRawFd::as_raw_fd).collect(), pin::cpus());
+        sys::prepare(&mut command, handed.iter().map(AsRawFd::as_raw_fd).collect(), pin::cpus());
         let child = spawn(command).map_err(|e| {
             let program = boot.program.display();
             Error::Missing(format!("the kernel {program} cannot be started ({e}): build one by `haltere kernel build`"))

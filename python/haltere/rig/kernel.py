@@ -204,7 +204,10 @@ def build(
         _keep_tree(tree, work, target / "tree")
         about = {"version": version, "hz": hz, "config": digest, "source": str(source or tree.name)}
         write_whole(target / "about.json", (json.dumps(about, indent=2) + "\n").encode())
-    return find(name)
+    kernel = find(name)
+    # The simulator, which starts kernels too, does not build it.
+    preloaded(kernel)
+    return kernel
 
 
 def _keep_tree(tree: Path, work: Path, into: Path) -> None:

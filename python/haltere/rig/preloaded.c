@@ -8,16 +8,22 @@
  *   the kernel ends, however that is (PTRACE_O_EXITKILL).
  * - getrandom(2). With HALTERE_DICE, a number, all random numbers come from SplitMix64 with this seed (Steele, Lea and Flood 2014,
  *   "Fast splittable pseudorandom number generators", figure 4). Without it they are the host's.
- * - connect(2). The path `haltere-fd-N` stands for the socket that was handed down as descriptor N: no socket has a name. */
+ * - connect(2). The path `haltere-fd-N` stands for the socket that was handed down as descriptor N: no socket has a name.
+ *   `haltere-fd-N-P` is that of the clock, and P the memory that the kernel shares with it.
+ * - read(2) and poll(2) of the clock's socket. A kernel that waits reads at once, without a poll before. When it is told to run, its
+ *   own interrupt has set the time until which it need not ask (`free_until`) to the very present, and it would ask at once; it is set to
+ *   the next nanosecond. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -53,18 +59,62 @@ ssize_t getrandom(void *into, size_t bytes, unsigned int flags)
 	return (ssize_t)bytes;
 }
 
+/* The clock's socket, its memory, and what of linux/um_timetravel.h is needed: where `free_until` stands, and a message. */
+static int clock_socket = -1;
+static volatile uint64_t *free_until;
+struct message { uint32_t op, seq; uint64_t time; };
+#define RUN 6
+
 int connect(int socket, const struct sockaddr *address, socklen_t bytes)
 {
 	const struct sockaddr_un *named = (const void *)address;
+	char *end;
+	int handed;
 
-	if (address->sa_family == AF_UNIX && strncmp(named->sun_path, HANDED_DOWN, strlen(HANDED_DOWN)) == 0) {
-		int handed = atoi(named->sun_path + strlen(HANDED_DOWN));
+	if (address->sa_family != AF_UNIX || strncmp(named->sun_path, HANDED_DOWN, strlen(HANDED_DOWN)) != 0)
+		return (int)syscall(SYS_connect, socket, address, bytes);
+	handed = (int)strtol(named->sun_path + strlen(HANDED_DOWN), &end, 10);
+	if (dup2(handed, socket) < 0)
+		return -1;
+	close(handed);
+	if (*end == '-') {
+		int shared = atoi(end + 1);
+		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
 
-		if (dup2(handed, socket) < 0)
+		close(shared);
+		if (page == MAP_FAILED)
 			return -1;
-		return close(handed);
+		clock_socket = socket;
+		free_until = (volatile uint64_t *)page + 1;
 	}
-	return (int)syscall(SYS_connect, socket, address, bytes);
+	return 0;
+}
+
+ssize_t read(int fd, void *into, size_t bytes)
+{
+	ssize_t got;
+
+	if (fd != clock_socket || clock_socket < 0)
+		return syscall(SYS_read, fd, into, bytes);
+	do
+		got = syscall(SYS_read, fd, into, bytes);
+	while (got < 0 && errno == EINTR);
+	if (got == sizeof(struct message)) {
+		struct message message;
+
+		memcpy(&message, into, sizeof message);
+		if (message.op == RUN)
+			*free_until = message.time + 1;
+	}
+	return got;
+}
+
+int poll(struct pollfd *all, nfds_t count, int timeout)
+{
+	if (count != 1 || all->fd != clock_socket || clock_socket < 0)
+		return (int)syscall(SYS_poll, all, count, timeout);
+	all->revents = POLLIN;
+	return 1;
 }
 
 #define LARGEST 65536 /* more than any processor's */
