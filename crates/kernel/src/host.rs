@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::node::Node;
 use crate::segment::{self, Segment};
 use haltere_net::fault::Faults;
-use haltere_net::{ComponentId, Ecn, Time};
+use haltere_net::{ComponentId, Ecn, Span, Time};
 use haltere_transport::{CloseReason, Event, Stats, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -20,6 +20,10 @@ const CARD: usize = 1;
 const PREFIX: u8 = 8;
 /// The first port of clients, as Linux's `ip_local_port_range` has it.
 const FIRST_PORT: u16 = 32_768;
+/// The kernel's time at the start of the run, counted from the end of its boot: it is set up in between.
+const LEAD: Span = Span::from_millis(1000);
+/// A kernel that wants to rest for so long has done what it was told.
+const REST: Span = Span::from_micros(50);
 /// `ETIMEDOUT` and `ECONNREFUSED` of Linux.
 const TIMED_OUT: i32 = 110;
 /// Parameters of the host: buffers that never limit a transfer, as the model's hosts have them, and nothing remembered of earlier
@@ -120,6 +124,8 @@ pub(crate) struct Host {
     /// The ports on which it listens, with their sockets and congestion controls.
     listeners: BTreeMap<u16, (u32, String)>,
     made: u32,
+    /// How far it was set up, by the kernel's time.
+    set_up: Time,
     /// The time of the last run.
     now: Time,
     /// There is something for the next run.
@@ -149,6 +155,7 @@ impl Host {
             by_socket: BTreeMap::new(),
             listeners: BTreeMap::new(),
             made: 0,
+            set_up: Time::ZERO,
             now: Time::ZERO,
             pending: false,
             leader: None,
@@ -165,7 +172,17 @@ impl Host {
 
     /// Runs what was commanded before the run; whatever fails is an error.
     fn set_up(&mut self) -> Result<(), Error> {
-        self.node.run(Time::ZERO)?;
+        loop {
+            self.node.run(self.set_up)?;
+            let wake = self.node.next_wake();
+            if wake.since(self.set_up) > REST {
+                break;
+            }
+            self.set_up = wake;
+        }
+        if self.set_up >= Time::ZERO + LEAD {
+            return Err(Error::Missing("a kernel cannot have so many listeners: take fewer flows".into()));
+        }
         while let Some(news) = self.node.poll_event() {
             if let News::Failed { errno, .. } = news {
                 let why = std::io::Error::from_raw_os_error(errno);
@@ -288,11 +305,11 @@ impl Host {
 
     /// Runs the kernel if it has something to do at this time.
     pub fn run(&mut self, now: Time, by: u32) {
-        if self.over || !(self.pending || self.node.next_wake() <= now) {
+        if self.over || !(self.pending || self.node.next_wake() <= now + LEAD) {
             return;
         }
         (self.now, self.pending) = (now, false);
-        if let Err(why) = self.node.run(now) {
+        if let Err(why) = self.node.run(now + LEAD) {
             self.over = true;
             self.faults.raise(why.to_string());
             return;
@@ -383,7 +400,10 @@ impl Host {
         }
         match self.connections.get(&number) {
             Some(one) if one.has_output() => self.now,
-            Some(_) if self.leader == Some(number) => self.node.next_wake(),
+            Some(_) if self.leader == Some(number) => match self.node.next_wake() {
+                Time::NEVER => Time::NEVER,
+                wake => Time::ZERO + wake.since(Time::ZERO + LEAD),
+            },
             _ => Time::NEVER,
         }
     }

@@ -13,8 +13,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The end of a console that errors show, bytes.
-const SHOWN: u64 = 1500;
+/// The end of a console that is looked at, bytes, and the most that errors show of it, characters.
+const READ: u64 = 1 << 16;
+const SHOWN: usize = 1000;
 
 /// A running kernel. It ends when this is dropped.
 pub(crate) struct Process {
@@ -55,17 +56,25 @@ impl Process {
         self.child.id()
     }
 
-    /// The last lines of its console, in one.
+    /// The last lines of its console, in one; if it has panicked, from there on.
     pub fn last_words(&mut self) -> String {
         let mut bytes = Vec::new();
         let end = self.console.seek(SeekFrom::End(0)).unwrap_or(0);
-        let read = self.console.seek(SeekFrom::Start(end.saturating_sub(SHOWN)));
-        let _ = read.and_then(|_| (&mut self.console).take(SHOWN).read_to_end(&mut bytes));
-        let text = String::from_utf8_lossy(&bytes);
-        let printable = |c: char| if c.is_control() { ' ' } else { c };
-        let lines = text.lines().map(|line| line.chars().map(printable).collect::<String>().trim().to_owned());
-        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ")
+        let read = self.console.seek(SeekFrom::Start(end.saturating_sub(READ)));
+        let _ = read.and_then(|_| (&mut self.console).take(READ).read_to_end(&mut bytes));
+        last_words(&String::from_utf8_lossy(&bytes))
     }
+}
+
+fn last_words(console: &str) -> String {
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    let lines = console.lines().map(|line| line.chars().map(printable).collect::<String>().trim().to_owned());
+    let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ");
+    let from = match text.find("Kernel panic") {
+        Some(panic) => panic,
+        None => text.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at),
+    };
+    text[from..].chars().take(SHOWN).collect()
 }
 
 impl Drop for Process {
@@ -95,4 +104,18 @@ fn spawn(command: Command) -> io::Result<Child> {
     let (answer, started) = sync_channel(1);
     starter.lock().unwrap_or_else(PoisonError::into_inner).send((command, answer)).map_err(|_| gone())?;
     started.recv().map_err(|_| gone())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn a_panic_is_shown_from_its_first_line_on() {
+        assert_eq!(last_words("one\r\n\n two\n"), "one | two");
+        let long = format!("{}\nKernel panic - not syncing: why\n{}", "before".repeat(900), "after ".repeat(900));
+        let said = last_words(&long);
+        assert!(said.starts_with("Kernel panic - not syncing: why | after") && said.len() == 1000, "{said}");
+        assert!(last_words(&"ü".repeat(5000)).len() <= 2000);
+    }
 }

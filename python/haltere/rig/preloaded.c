@@ -12,7 +12,8 @@
  *   `haltere-fd-N-P` is that of the clock, and P the memory that the kernel shares with it.
  * - read(2) and poll(2) of the clock's socket. A kernel that waits reads at once, without a poll before. When it is told to run, its
  *   own interrupt has set the time until which it need not ask (`free_until`) to the very present, and it would ask at once; it is set to
- *   the next nanosecond. */
+ *   the next nanosecond. A kernel that has an interrupt pending already and waits in the middle of a process does not ask to run for
+ *   another one, and does not survive that it is told to (time.c, `time_travel_update_time`): that is answered by another wait. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -61,9 +62,12 @@ ssize_t getrandom(void *into, size_t bytes, unsigned int flags)
 
 /* The clock's socket, its memory, and what of linux/um_timetravel.h is needed: where `free_until` stands, and a message. */
 static int clock_socket = -1;
-static volatile uint64_t *free_until;
+static volatile uint64_t *free_until, *request;
 struct message { uint32_t op, seq; uint64_t time; };
+#define WAIT 3
 #define RUN 6
+#define SHARED 8192
+#define REQUEST 4104
 
 int connect(int socket, const struct sockaddr *address, socklen_t bytes)
 {
@@ -79,13 +83,14 @@ int connect(int socket, const struct sockaddr *address, socklen_t bytes)
 	close(handed);
 	if (*end == '-') {
 		int shared = atoi(end + 1);
-		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
+		void *page = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
 
 		close(shared);
 		if (page == MAP_FAILED)
 			return -1;
 		clock_socket = socket;
 		free_until = (volatile uint64_t *)page + 1;
+		request = (volatile uint64_t *)((char *)page + REQUEST);
 	}
 	return 0;
 }
@@ -96,17 +101,25 @@ ssize_t read(int fd, void *into, size_t bytes)
 
 	if (fd != clock_socket || clock_socket < 0)
 		return syscall(SYS_read, fd, into, bytes);
-	do
-		got = syscall(SYS_read, fd, into, bytes);
-	while (got < 0 && errno == EINTR);
-	if (got == sizeof(struct message)) {
+	for (;;) {
 		struct message message;
 
+		do
+			got = syscall(SYS_read, fd, into, bytes);
+		while (got < 0 && errno == EINTR);
+		if (got != sizeof message)
+			return got;
 		memcpy(&message, into, sizeof message);
-		if (message.op == RUN)
+		if (message.op != RUN)
+			return got;
+		if (*request <= message.time) {
 			*free_until = message.time + 1;
+			return got;
+		}
+		message.op = WAIT;
+		if (syscall(SYS_write, fd, &message, sizeof message) != sizeof message)
+			return -1;
 	}
-	return got;
 }
 
 int poll(struct pollfd *all, nfds_t count, int timeout)

@@ -120,7 +120,7 @@ impl Contender {
     }
 
     /// The switches that are set, for a production stack.
-    #[cfg(feature = "stacks")]
+    #[cfg(any(feature = "stacks", feature = "kernels"))]
     fn given(&self) -> Vec<Setting> {
         self.switched().into_iter().map(|(name, value)| Setting { name, value, fixed: None }).collect()
     }

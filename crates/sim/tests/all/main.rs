@@ -11,6 +11,7 @@ mod flows;
 mod found;
 mod handshakes;
 mod hostile;
+mod kernels;
 mod links;
 mod loads;
 mod marks;
