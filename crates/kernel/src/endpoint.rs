@@ -183,6 +183,11 @@ impl Endpoint for KernelEndpoint {
         self.close();
     }
 
+    /// A program writes, and then ends its stream: two system calls.
+    fn ends_with_data(&self) -> bool {
+        false
+    }
+
     fn read(&mut self, _: StreamId, _: Time) -> u64 {
         self.with(|one| {
             let bytes = std::mem::take(&mut one.readable);

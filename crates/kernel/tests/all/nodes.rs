@@ -1,11 +1,12 @@
 //! Whole kernels.
 
 use crate::skips::skip;
-use crate::wire::{Wire, boot};
+use crate::wire::{ADDRESSES, Wire, boot};
 use haltere_kernel::control::{Command, Event};
 use haltere_kernel::{Error, Node};
 use haltere_net::{Span, Time};
 use std::hash::Hasher;
+use std::net::SocketAddrV4;
 
 const DELAY: Span = Span::from_millis(10);
 
@@ -59,6 +60,23 @@ fn a_transfer_is_the_same_twice_to_the_byte() {
     let Some((first, second)) = transfer().zip(transfer()) else { return };
     assert!(first.2 > 3000, "{} packets", first.2);
     assert!(first == second, "the runs differ: {} and {} packets", first.2, second.2);
+}
+
+#[test]
+fn a_kernel_in_the_middle_of_something_survives_more() {
+    let Some(mut wire) = wire() else { return };
+    // The program reads the clock, which takes time: in between it is told the next thing.
+    for socket in 1..20 {
+        let local = SocketAddrV4::new(ADDRESSES[1], 80 + socket as u16);
+        wire.nodes[1].command(Command::Listen { socket, local, congestion: "reno".into() });
+        wire.nodes[1].run(Time::ZERO).unwrap();
+    }
+    wire.run_until(Time::ZERO + Span::from_millis(1), |_| false).unwrap();
+    assert!(wire.events.is_empty(), "{:?}", wire.events);
+    wire.listen("cubic");
+    wire.connect(2, "cubic");
+    wire.run_until(seconds(1), |_| false).unwrap();
+    assert!(wire.events.iter().any(|(_, _, event)| *event == Event::Connected { socket: 2 }), "{:?}", wire.events);
 }
 
 #[test]

@@ -137,9 +137,11 @@ impl Contender {
     pub fn modelled(&self) -> Result<Algorithm, String> {
         let name = self.transport.describe().0;
         if let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") {
+            // The TCP of a Linux kernel runs in virtual time, too.
+            let stack = if self.transport == Transport::Tcp && real == "linux" { "\"stack\", " } else { "" };
             return Err(format!(
-                "{real:?} is a real implementation, which the model has not: choose fidelity \"linux\" or \"testbed\", or \
-                 write \"{name}/{}\"",
+                "{real:?} is a real implementation, which the model has not: choose fidelity {stack}\"linux\" or \"testbed\", \
+                 or write \"{name}/{}\"",
                 self.congestion
             ));
         }

@@ -51,6 +51,8 @@ struct Program {
     sockets: BTreeMap<u32, Socket>,
     accepted: u32,
     events: Vec<Event>,
+    /// Sockets of which the last frame told something.
+    told: Vec<u32>,
 }
 
 pub fn run() -> io::Result<()> {
@@ -60,7 +62,8 @@ pub fn run() -> io::Result<()> {
     let control = sys::packet_socket("eth0", ETHER_TYPE)?;
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &control, EventData::new_u64(CONTROL), EventFlags::IN)?;
-    let mut program = Program { epoll, control, sockets: BTreeMap::new(), accepted: 0, events: vec![Event::Ready] };
+    let mut program =
+        Program { epoll, control, sockets: BTreeMap::new(), accepted: 0, events: vec![Event::Ready], told: Vec::new() };
     program.say()?;
     let mut ready = Vec::with_capacity(64);
     loop {
@@ -114,6 +117,10 @@ impl Program {
                 self.fail(socket, error);
             }
         }
+        // All that was told is known by now: what belongs together is written in one.
+        for socket in std::mem::take(&mut self.told) {
+            self.write(socket);
+        }
         Ok(())
     }
 
@@ -133,21 +140,21 @@ impl Program {
             Command::Write { socket, bytes } => {
                 if let Some(one) = self.sockets.get_mut(&socket) {
                     one.waiting = one.waiting.saturating_add(bytes);
-                    self.write(socket);
+                    self.told.push(socket);
                 }
                 (socket, Ok(()))
             }
             Command::Finish { socket } => {
                 if let Some(one) = self.sockets.get_mut(&socket) {
                     one.ends = true;
-                    self.write(socket);
+                    self.told.push(socket);
                 }
                 (socket, Ok(()))
             }
             Command::Close { socket } => {
                 if let Some(one) = self.sockets.get_mut(&socket) {
                     one.closed = true;
-                    self.write(socket);
+                    self.told.push(socket);
                 }
                 (socket, Ok(()))
             }
