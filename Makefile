@@ -23,6 +23,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PROPTEST_RNG_SEED ?= 1
 # Tests that this machine cannot run are noted here and counted at the end (tests/rust/skips.rs).
 export HALTERE_SKIPS ?= $(CURDIR)/target/skips
+# Tests of kernels as nodes run the program that `make build` has built.
+export HALTERE_NODE ?= $(CURDIR)/python/haltere/haltere-node
 STEP := tools/step
 CHARTS := python/haltere/explorer/charts.js
 
@@ -166,7 +168,7 @@ lint-rust: need-rust-lints
 		cargo update --workspace --locked --quiet --manifest-path "$$one/Cargo.toml"; done'
 	@$(STEP) clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 
-test-rust: need-tools
+test-rust: need-tools $(NODE)
 	@$(STEP) 'build the Rust tests' cargo test --locked --workspace --quiet --no-run
 	@$(STEP) 'Rust tests' cargo test --locked --workspace --quiet
 

@@ -9,6 +9,9 @@ use std::sync::atomic::Ordering;
 use virtio_queue::{Queue, QueueOwnedT, QueueT};
 use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
 
+/// The memory of a kernel.
+pub type Memory = GuestMemoryMmap;
+
 /// The ring of frames for the kernel, and that of its own.
 const RECEIVE: usize = 0;
 const SEND: usize = 1;
@@ -50,7 +53,7 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Card {
     identity: Identity,
-    memory: Option<GuestMemoryMmap>,
+    memory: Option<Memory>,
     rings: [Queue; RINGS],
 }
 
@@ -104,7 +107,7 @@ impl Card {
     }
 
     /// Takes the kernel's memory, which was mapped.
-    pub fn remember(&mut self, memory: GuestMemoryMmap) {
+    pub fn remember(&mut self, memory: Memory) {
         self.memory = Some(memory);
     }
 

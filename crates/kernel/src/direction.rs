@@ -64,8 +64,9 @@ impl Direction {
         }
         self.acknowledged = ack;
         let mut sample = None;
-        while let Some((_, at)) = self.times.pop_front_if(|(end, _)| *end <= ack) {
+        while let Some(&(_, at)) = self.times.front().filter(|(end, _)| *end <= ack) {
             sample = Some(at);
+            self.times.pop_front();
         }
         if let Some(at) = sample {
             stats.count_rtt(now.since(at));

@@ -9,7 +9,7 @@
 #[cfg(target_os = "linux")]
 mod boot;
 #[cfg(target_os = "linux")]
-mod card;
+pub mod card;
 mod checksum;
 pub mod control;
 #[cfg(target_os = "linux")]
@@ -30,13 +30,12 @@ mod node;
 mod pin;
 #[cfg(target_os = "linux")]
 mod process;
-#[cfg(target_os = "linux")]
-mod segment;
+pub mod segment;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
-mod travel;
-mod vhost;
+pub mod travel;
+pub mod vhost;
 
 #[cfg(target_os = "linux")]
 pub use boot::Boot;

@@ -43,7 +43,10 @@ fn a_handshake_takes_a_round_trip_exactly() {
     assert!(syn.since(began) + at.since(ack) < Span::from_micros(20), "{syn:?} {at:?}");
 }
 
-fn transfer() -> Option<(u64, Vec<(Time, usize, Event)>, u64)> {
+/// The hash over all packets of a transfer, its events, and the number of its packets.
+type Told = (u64, Vec<(Time, usize, Event)>, u64);
+
+fn transfer() -> Option<Told> {
     let mut wire = wire()?.paced(80, 100);
     wire.listen("cubic");
     wire.connect(2, "cubic");

@@ -138,9 +138,11 @@ impl Wire {
                 return Ok(());
             }
             self.now = at;
-            while let Some((_, packet)) = self.directions[1 - which].flying.pop_front_if(|(arrives, _)| *arrives <= at)
-            {
-                self.nodes[which].deliver(1, &packet);
+            let flying = &mut self.directions[1 - which].flying;
+            while flying.front().is_some_and(|(arrives, _)| *arrives <= at) {
+                if let Some((_, packet)) = flying.pop_front() {
+                    self.nodes[which].deliver(1, &packet);
+                }
             }
             self.run(which)?;
         }
