@@ -7,7 +7,7 @@ Texts are JSON unless said otherwise.
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import IO
+from typing import IO, Literal
 
 from typing_extensions import Buffer
 
@@ -100,6 +100,76 @@ the numbers of the scenarios, and the observations at the end of episodes that w
 
 def interval_fields() -> list[tuple[str, str]]:
     """Return the names and meanings of the numbers of an interval, in their order."""
+
+Estimate = tuple[float, float | None, float | None, str]
+"""An estimate, the ends of its interval, and how that was made."""
+_Side = Literal["above", "below", "alike", "unclear"]
+Standing = tuple[int, list[float], bool, float, float | None, int, _Side, int | None]
+"""How the first stands against another: the other's place, logarithms of the ratios, whether these are exact, the
+interval's confidence, the corrected p-value, the number of pairs, the side, and the replications needed."""
+
+def mean(values: list[float], confidence: float) -> Estimate:
+    """Return the mean with Student's interval; raise `ValueError`, as all statistics here, if values cannot be used."""
+
+def trimmed_mean(values: list[float], confidence: float) -> Estimate:
+    """Return the trimmed mean with its interval."""
+
+def typical(values: list[float], confidence: float) -> Estimate:
+    """Return the trimmed mean with its interval, geometric where all values are positive."""
+
+def p_of_shift(values: list[float], shift: float) -> float:
+    """Return the p-value of the test that values lie symmetrically around a shift."""
+
+class Pairs:
+    """A comparison in pairs (`haltere.stats.Paired`)."""
+
+    def __init__(self, logarithms: list[float], exact: bool, confidence: float) -> None: ...
+    @staticmethod
+    def logarithms(a: list[float], b: list[float]) -> tuple[list[float], bool]:
+        """Return the logarithms of the ratios a/b, and whether every pair is the same."""
+
+    def p(self) -> float | None: ...
+    def ratio(self) -> Estimate: ...
+    def within(self, least: float, most: float) -> bool: ...
+    def real(self) -> bool | None: ...
+
+def holm(p_values: list[float]) -> list[float]:
+    """Return p-values adjusted by Holm's method."""
+
+def replications_needed(pairs: int, confidence: float) -> int:
+    """Return the replications from which the smallest corrected p-value of a pair can be significant."""
+
+def side(ends: tuple[float, float] | None, margin: tuple[float, float], equal: float) -> _Side:
+    """Return where an interval stands."""
+
+def leads(values: list[list[float | None]], first: int, alike: float, confidence: float) -> list[Standing]:
+    """Return how one contender stands against each of the others."""
+
+def verdict(
+    names: list[str],
+    values: list[list[float | None]],
+    *,
+    better: str,
+    alike: float,
+    has: str,
+    of: str,
+    every: bool,
+) -> tuple[list[int], list[tuple[int, Standing]], list[str]]:
+    """Return the places in order, who was compared with whom, and the sentences of a verdict."""
+
+def plain_number(value: float, digits: int) -> str:
+    """Return a number as tables have it."""
+
+def plain_interval(
+    value: float, ends: tuple[float, float] | None, scale: float, digits: int, between: str
+) -> str:
+    """Return an estimate with its interval as tables have it."""
+
+def student_below(freedom: float, t: float) -> float:
+    """Return the probability of a value below `t` in Student's distribution."""
+
+def student_quantile(freedom: float, probability: float) -> float:
+    """Return the quantile of Student's distribution."""
 
 def changed(scenario_json: str, change_json: str, fidelity: str) -> str | None:
     """Return a scenario's document with one thing done differently, `{"kind", "given"}`; None if it is the same."""

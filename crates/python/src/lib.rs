@@ -14,19 +14,16 @@ mod peers;
 mod place;
 mod plugins;
 mod scenario;
+mod stats;
 
-use haltere_net::queue::{Discipline, Parameter};
 use haltere_net::trace::RateTrace;
-use haltere_sim::contender::{BUNDLES, Bundle, Contender, SETTINGS, Setting, Transport, catalogue as mechanisms};
-use haltere_sim::scenario::{Link, Measured, Preset};
-use haltere_sim::stack::{Entry, catalogue};
-use haltere_sim::{Fidelity, ScenarioError as Wrong};
-use haltere_transport::cc::Algorithm;
-use haltere_transport::scheduler::Scheduler;
+use haltere_sim::contender::Contender;
+use haltere_sim::scenario::{Link, Measured};
+use haltere_sim::{Fidelity, ScenarioError as Wrong, catalogue};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 create_exception!(haltere._core, ScenarioError, PyValueError, "A scenario that cannot be run: (message, path).");
 
@@ -132,54 +129,10 @@ fn locate(toml_text: &str, path: &str) -> (usize, usize) {
     place::of(toml_text, path)
 }
 
-/// A name for a setting of switches, as JSON.
-fn setting(setting: &Setting) -> Value {
-    let applies: Vec<&str> = setting.transports.iter().map(|t| t.describe().0).collect();
-    json!({ "name": setting.name, "applies_to": applies, "means": setting.means() })
-}
-
-fn bundle(bundle: &Bundle) -> Value {
-    let sets: Vec<_> = bundle
-        .sets
-        .iter()
-        .map(|part| json!({ "name": part.name, "value": bundle.shown(part), "source": part.source }))
-        .collect();
-    json!({
-        "name": bundle.name, "applies_to": [bundle.transport.describe().0], "summary": bundle.summary,
-        "means": bundle.means(), "lacks": bundle.lacks, "sets": sets
-    })
-}
-
 /// The known transports, congestion controls, path schedulers, production stacks, switches, names of settings and bundles as JSON.
 #[pyfunction]
 fn algorithms() -> PyResult<String> {
-    let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
-    let algorithm = |a: &Algorithm| {
-        let d = a.describe();
-        json!({
-            "name": d.name, "summary": d.summary, "reference": d.reference, "label": a.label, "shade": a.shade,
-            "linux": a.linux, "needs_ecn": a.needs_ecn(), "l4s": a.is_l4s(), "coupled": a.coupled
-        })
-    };
-    let congestion: Vec<_> = Algorithm::ALL.iter().map(algorithm).collect();
-    let scheduler = |s: &Scheduler| {
-        let d = s.describe();
-        json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
-    };
-    let schedulers: Vec<_> = Scheduler::ALL.iter().map(scheduler).collect();
-    let settings: Vec<_> = SETTINGS.iter().map(setting).collect();
-    let stack = |s: &Entry| {
-        let refused: Vec<_> = s.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
-        json!({
-            "name": s.name, "version": s.version, "congestion": s.congestion, "schedulers": s.schedulers,
-            "refused": refused, "summary": s.summary
-        })
-    };
-    let stacks: Vec<_> = catalogue().iter().map(stack).collect();
-    to_json(&json!({
-        "transports": transports, "congestion": congestion, "schedulers": schedulers, "stacks": stacks,
-        "switches": mechanisms(), "settings": settings, "bundles": BUNDLES.iter().map(bundle).collect::<Vec<_>>()
-    }))
+    to_json(&catalogue::algorithms())
 }
 
 /// The parts and switches that a contender has at a fidelity, as JSON.
@@ -193,25 +146,13 @@ fn effective(contender: &str, fidelity: &str) -> PyResult<String> {
 /// The queue disciplines with their parameters as JSON.
 #[pyfunction]
 fn queues() -> PyResult<String> {
-    let discipline = |discipline: &Discipline| {
-        let about = discipline.describe();
-        let parameter =
-            |p: &Parameter| json!({ "name": p.name, "default": p.default, "example": p.example, "summary": p.summary });
-        let parameters: Vec<_> = discipline.parameters().iter().map(parameter).collect();
-        json!({ "name": about.name, "summary": about.summary, "reference": about.reference, "parameters": parameters })
-    };
-    to_json(&Discipline::ALL.iter().map(discipline).collect::<Vec<_>>())
+    to_json(&catalogue::queues())
 }
 
 /// The presets of links and cells with their numbers and sources as JSON.
 #[pyfunction]
 fn presets() -> PyResult<String> {
-    let preset = |preset: &Preset| {
-        let (name, summary) = preset.describe();
-        let of = if preset.is_cell() { "cell" } else { "link" };
-        json!({ "name": name, "also": preset.also(), "of": of, "summary": summary, "settings": preset.settings() })
-    };
-    to_json(&Preset::ALL.iter().map(preset).collect::<Vec<_>>())
+    to_json(&catalogue::presets())
 }
 
 /// Runs the benchmark cases and returns their figures as JSON; the interpreter is free meanwhile.
@@ -231,6 +172,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     paths::add(module)?;
     plugins::add(module)?;
     scenario::add(module)?;
+    stats::add(module)?;
     module.add_function(wrap_pyfunction!(clock_phase, module)?)?;
     module.add_function(wrap_pyfunction!(probe_result, module)?)?;
     module.add_function(wrap_pyfunction!(columns, module)?)?;

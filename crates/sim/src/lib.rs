@@ -7,6 +7,7 @@ pub mod ack;
 pub mod application;
 pub mod build;
 pub mod capture;
+pub mod catalogue;
 pub mod contender;
 pub mod contents;
 pub mod fidelity;

@@ -1,7 +1,8 @@
 """The verdict of a comparison: who is first, against whom it was tested, and whether the difference is real.
 
 The table's values, the one that is first and the ratios are of one kind: trimmed means, geometric where all values are
-positive (`haltere.stats.trimmed`).
+positive (`haltere.stats.trimmed`). Order, tests and sentences are made in `crates/stats/src/verdict.rs`, as the playground's
+page has the same.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from haltere import _core
 from haltere.metrics import METRICS, Metric
-from haltere.metrics.plain import interval, number
-from haltere.stats import Interval, Lead, leads, typical
+from haltere.stats import Interval, Lead, typical
+from haltere.stats.ranking import lead
 
 Entries = Sequence[dict[str, Any]]
 """The entries of a contender, or of a flow that shares the link: one a replication."""
@@ -57,16 +59,24 @@ class Verdict:
         return [typical(own) if own else None for own in there]
 
     @cached_property
+    def _judged(self) -> tuple[list[int], list[tuple[int, _core.Standing]], list[str]]:
+        return _core.verdict(
+            list(self.names),
+            [list(own) for own in self.values],
+            better=self.metric.better,
+            alike=self.metric.alike,
+            has=self.has,
+            of=self.of,
+            every=self.every,
+        )
+
+    @property
     def order(self) -> list[int]:
         """The places of those that have values, the best first, and after these those that failed in a replication.
 
         A mean over the runs that did not fail says nothing beside means over all.
         """
-        better = -1 if self.metric.better == "higher" else 1
-        found = [
-            (None in self.values[at], better * one.value, at) for at, one in enumerate(self.typical) if one is not None
-        ]
-        return [at for *_, at in sorted(found)]
+        return self._judged[0]
 
     @property
     def first(self) -> int | None:
@@ -76,13 +86,7 @@ class Verdict:
     @cached_property
     def leads(self) -> list[tuple[int, Lead]]:
         """Who was compared with whom, each with the place of the better one; all corrected together."""
-        ranked = self.order[:-1] if self.every else self.order[:1]
-        found = []
-        for at, better in enumerate(ranked):
-            behind = self.order[at + 1 :]
-            found += [(better, lead) for lead in leads(self.values, better, alike=self.metric.alike)
-                      if lead.other in behind]  # fmt: skip
-        return found
+        return [(better, lead(found)) for better, found in self._judged[1]]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each comparison as data: ratio, ends of its interval, p-value, margin, and how the two stand."""
@@ -109,62 +113,7 @@ class Verdict:
 
     def lines(self) -> list[str]:
         """Return the verdict in sentences: a headline, and a line about each comparison."""
-        if len(self.names) < 2 or self.first is None:
-            return []
-        first = self.names[self.first]
-        if not self.leads:
-            return [f"only {first} completed"]
-        if self.every:
-            return [
-                f"{self.names[better]} gets {_ratio(lead)} times the {self.of} of "
-                f"{self.names[lead.other]}: {judged(lead, self.metric.alike)}"
-                for better, lead in self.leads
-            ]
-        of_first = [lead for _, lead in self.leads]
-        some_failed = len({None in self.values[at] for at in self.order}) > 1
-        has = f"{self.has} of those that never failed" if some_failed else self.has
-        if all(self._ahead(lead) for lead in of_first):
-            head = f"{first} wins: it has {has}, and is ahead of every other"
-        elif any(self._ahead(lead) for lead in of_first):
-            head = f"{first} has {has}, but is not shown to be ahead of every other"
-        elif all(lead.stands == "alike" for lead in of_first):
-            head = f"no winner: all are within {100 * self.metric.alike:g} % of {first}, which has {has}"
-        else:
-            head = f"no winner is shown; {first} has {has}"
-        about = [
-            f"  {_ratio(lead)} of {self.names[lead.other]}'s {self.of}: {judged(lead, self.metric.alike)}"
-            for lead in of_first
-        ]
-        return [f"{head}:", *about]
-
-
-def _ratio(lead: Lead) -> str:
-    """The ratio with its interval, with as many digits as show on which side of 1 an end lies."""
-    found = lead.ratio
-    near = [end for end in (found.low, found.high) if end is not None and end != 1]
-    digits = next((d for d in (3, 4, 5) if all(float(f"{end:.{d - 1}f}") != 1 for end in near)), 6)
-    return interval(found, digits=digits)
-
-
-def judged(lead: Lead, alike: float) -> str:
-    """Return whether a lead is real, with its test, or how many replications could tell."""
-    p = f"p = {number(lead.p or 0.0, 2)}" + (f" corrected for all {lead.pairs} pairs" if lead.pairs > 1 else "")
-    tested = f"paired over {lead.n} replications, {p}"
-    if lead.n == 1:
-        return f"one replication cannot tell; {lead.needed} could"
-    if lead.stands == "alike":
-        within = f"within the margin of {100 * alike:g} %"
-        if lead.exact:
-            return f"alike: {within}, the same in every replication"
-        shown = lead.pair.real is True
-        return f"alike: {'more than chance, but ' if shown else ''}{within} ({tested})"
-    if lead.exact:
-        return "exact, as nothing random happened and every replication was the same"
-    if lead.ahead:
-        return f"a real difference ({tested})"
-    if lead.needed is not None:
-        return f"undecided: {lead.n} replications cannot tell, {lead.needed} could ({tested})"
-    return f"not shown to be a real difference, as the interval holds 1 ({tested})"
+        return self._judged[2]
 
 
 def verdicts(groups: Sequence[Entries], *, share: bool) -> list[Verdict]:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from haltere import _core
+
 RESAMPLES = 9999
 SAME = "identical values"
 """The method of an interval of values that are all the same."""
@@ -31,6 +33,12 @@ class Interval:
     n: int
     confidence: float
     method: str
+
+    @classmethod
+    def of(cls, estimate: tuple[float, float | None, float | None, str], n: int, confidence: float) -> Interval:
+        """Return an interval from what the core says of `n` values: estimate, both ends and method."""
+        value, low, high, method = estimate
+        return cls(value, low, high, n, confidence, method)
 
     @property
     def exact(self) -> bool:
@@ -95,7 +103,8 @@ def clopper_pearson(share: float, n: int, tail: float) -> tuple[float, float]:
     return low, high
 
 
-def _checked(values: Sequence[float] | npt.ArrayLike) -> npt.NDArray[np.float64]:
+def checked(values: Sequence[float] | npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return values as an array; raise `ValueError` if there are none or some are not finite."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"an interval needs a non-empty list of finite numbers, got {array.tolist()}")
@@ -113,14 +122,8 @@ def _simple(array: npt.NDArray[np.float64], value: float, confidence: float) -> 
 
 def mean(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the mean with Student's t interval; raise `ValueError` if there are no values or some are not finite."""
-    array = _checked(values)
-    value = float(array.mean())
-    simple = _simple(array, value, confidence)
-    if simple:
-        return simple
-    standard_error = float(array.std(ddof=1)) / math.sqrt(array.size)
-    half = float(special.stdtrit(array.size - 1, (1 + confidence) / 2)) * standard_error
-    return Interval(value, value - half, value + half, array.size, confidence, "Student's t")
+    array = checked(values)
+    return Interval.of(_core.mean(array.tolist(), confidence), array.size, confidence)
 
 
 def mean_of_amounts(
@@ -138,7 +141,7 @@ def mean_of_amounts(
     found = mean(values, confidence)
     if found.exact or found.low is None or found.high is None:
         return found
-    if ceiling is None and min(_checked(values)) > 0:
+    if ceiling is None and min(checked(values)) > 0:
         by = math.exp((found.high - found.value) / found.value)
         return replace(found, low=found.value / by, high=found.value * by, method=found.method + OF_LOGARITHMS)
     return replace(found, low=max(found.low, 0.0), high=found.high if ceiling is None else min(found.high, ceiling))
@@ -154,7 +157,7 @@ def median(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95, se
 
     Source: B. Efron, "Better Bootstrap Confidence Intervals", JASA 82(397), 1987.
     """
-    array = _checked(values)
+    array = checked(values)
     value = float(np.median(array))
     simple = _simple(array, value, confidence)
     if simple:

@@ -12,15 +12,13 @@ ahead if the interval lies wholly on one side of equality. Anything else is uncl
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from haltere import _core
 from haltere.stats.intervals import Interval
-from haltere.stats.pairs import Paired, holm, holm_risks, paired
-from haltere.stats.trimmed import EXACT, trimmed_middle
+from haltere.stats.pairs import Paired
 
 ALIKE = 0.05
 """The margin of practical equivalence of ratios: 1/1.05 to 1.05 makes no practical difference."""
@@ -43,13 +41,8 @@ def side(found: Interval | None, least: float, most: float, equal: float) -> Sid
         most: its upper end.
         equal: the value of two that are equal: 1 for ratios, 0 for differences.
     """
-    if found is None or found.low is None or found.high is None:
-        return "unclear"
-    if least <= found.low and found.high <= most:
-        return "alike"
-    if found.low > equal:
-        return "above"
-    return "below" if found.high < equal else "unclear"
+    ends = None if found is None or found.low is None or found.high is None else (found.low, found.high)
+    return _core.side(ends, (least, most), equal)
 
 
 Values = Sequence[float | None]
@@ -97,10 +90,10 @@ class Lead:
 def replications_needed(pairs: int, confidence: float = 0.95) -> int:
     """Return the replications from which the smallest p-value of the test of a pair, corrected, can be significant.
 
-    The smallest is 2^(1 - n), as the two outcomes in which all signs agree are the most extreme of 2^n. Where more than
-    `EXACT` replications would be needed the test is Student's, whose p-values have no least one.
+    The smallest is 2^(1 - n), as the two outcomes in which all signs agree are the most extreme of 2^n. Where more than 13
+    replications would be needed the test is Student's, whose p-values have no least one.
     """
-    return min(math.ceil(1 + math.log2(pairs / (1 - confidence)) - 1e-9), EXACT + 1)
+    return _core.replications_needed(pairs, confidence)
 
 
 def leads(values: Sequence[Values], first: int, *, alike: float = ALIKE, confidence: float = 0.95) -> list[Lead]:
@@ -115,44 +108,12 @@ def leads(values: Sequence[Values], first: int, *, alike: float = ALIKE, confide
     Returns:
         An entry for each of the others that has a replication in common with the first, in their order.
     """
-    count = len(values)
-    both = {
-        (a, b): [(x, y) for x, y in zip(values[a], values[b], strict=True) if x is not None and y is not None]
-        for a in range(count)
-        for b in range(a + 1, count)
-    }
-    both = {pair: found for pair, found in both.items() if found}
-    tests = {pair: _paired(values, confidence) for pair, values in both.items()}
-    raw = {pair: test.p for pair, test in tests.items() if test.p is not None}
-    corrected = dict(zip(raw, holm(list(raw.values())), strict=True))
-    risks = dict(zip(raw, holm_risks(list(raw.values()), 1 - confidence), strict=True))
-    to_test = sum(not test.exact or test.n == 1 for test in tests.values())
-    needed = replications_needed(max(1, to_test), confidence)
-    found = []
-    for other in range(count):
-        pair = (min(first, other), max(first, other))
-        if pair not in both:
-            continue
-        ordered = both[pair] if first < other else [(y, x) for x, y in both[pair]]
-        one = _paired(ordered, 1 - risks.get(pair, 1 - confidence))
-        p = corrected.get(pair)
-        stands = _stands(one, alike)
-        few = stands == "unclear" and one.n < (2 if one.exact else needed)
-        found.append(Lead(other, one.n, one, p, len(raw), stands, needed if few else None))
-    return found
+    rows = [[None if value is None else float(value) for value in own] for own in values]
+    return [lead(found) for found in _core.leads(rows, first, alike, confidence)]
 
 
-def _paired(both: list[tuple[float, float]], confidence: float) -> Paired:
-    return paired([x for x, _ in both], [y for _, y in both], confidence)
-
-
-def _stands(one: Paired, alike: float) -> Side:
-    """The side on which the interval lies, by the tests that it rests on: the interval itself takes longer."""
-    if one.exact:
-        ratio = dataclasses.replace(one.ratio, low=one.ratio.value, high=one.ratio.value)
-        return side(ratio if one.n > 1 else None, *ratio_margins(alike), 1.0)
-    if one.within(*ratio_margins(alike)):
-        return "alike"
-    if one.p is None or one.p > 1 - one.confidence:
-        return "unclear"
-    return "above" if trimmed_middle(one.logarithms) > 0 else "below"
+def lead(found: _core.Standing) -> Lead:
+    """Return a lead from what the core says of it."""
+    other, logarithms, exact, confidence, p, pairs, stands, needed = found
+    pair = Paired(tuple(logarithms), exact, confidence)
+    return Lead(other, pair.n, pair, p, pairs, stands, needed)

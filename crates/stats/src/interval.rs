@@ -1,0 +1,112 @@
+//! Estimates with their intervals, and the mean with Student's.
+
+use crate::student;
+
+/// The method of an interval of values that are all the same.
+pub const SAME: &str = "identical values";
+/// The method where there is no interval.
+pub const TOO_FEW: &str = "too few values";
+/// The end of a method's name if the interval was made of logarithms.
+const OF_LOGARITHMS: &str = " of logarithms";
+
+/// Why nothing can be said of some values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unusable {
+    /// There is no value.
+    Empty,
+    /// A value is infinite or no number.
+    NotFinite,
+    /// A value of which the logarithm is needed is not above 0.
+    NotPositive,
+    /// Two lists that are compared in pairs differ in length.
+    Unpaired,
+}
+
+impl std::fmt::Display for Unusable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Unusable::Empty => "there are no values: give at least one",
+            Unusable::NotFinite => "a value is not finite: leave it out",
+            Unusable::NotPositive => "a paired comparison needs positive finite values",
+            Unusable::Unpaired => "a paired comparison needs two lists of the same length",
+        })
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+/// An estimate and its confidence interval, which is missing if there are too few values.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Interval {
+    /// The estimate.
+    pub value: f64,
+    /// Both ends.
+    pub ends: Option<(f64, f64)>,
+    /// How many values there are.
+    pub n: usize,
+    /// The confidence of the interval.
+    pub confidence: f64,
+    /// How the interval was made.
+    pub method: String,
+}
+
+impl Interval {
+    pub(crate) fn new(value: f64, ends: Option<(f64, f64)>, n: usize, confidence: f64, method: &str) -> Interval {
+        Interval { value, ends, n, confidence, method: method.to_owned() }
+    }
+
+    /// Whether every value was the same.
+    pub fn exact(&self) -> bool {
+        self.method == SAME
+    }
+
+    /// Returns an interval of logarithms as one of what they are the logarithms of.
+    pub(crate) fn from_logarithms(self) -> Interval {
+        let ends = self.ends.map(|(low, high)| (libm::exp(low), libm::exp(high)));
+        let method = if self.exact() { self.method } else { self.method + OF_LOGARITHMS };
+        Interval { value: libm::exp(self.value), ends, method, ..self }
+    }
+}
+
+pub(crate) fn checked(values: &[f64]) -> Result<&[f64], Unusable> {
+    match values {
+        [] => Err(Unusable::Empty),
+        some if some.iter().all(|value| value.is_finite()) => Ok(some),
+        _ => Err(Unusable::NotFinite),
+    }
+}
+
+pub(crate) fn all_same(values: &[f64]) -> bool {
+    values.iter().all(|value| *value == values[0])
+}
+
+pub(crate) fn mean_of(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The standard deviation with n - 1.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    let middle = mean_of(values);
+    let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+/// Returns the mean with Student's t interval.
+///
+/// # Errors
+///
+/// If there are no values or some are not finite.
+pub fn mean(values: &[f64], confidence: f64) -> Result<Interval, Unusable> {
+    let values = checked(values)?;
+    let n = values.len();
+    if n >= 2 && all_same(values) {
+        return Ok(Interval::new(values[0], Some((values[0], values[0])), n, confidence, SAME));
+    }
+    let value = mean_of(values);
+    if n < 3 {
+        return Ok(Interval::new(value, None, n, confidence, TOO_FEW));
+    }
+    let error = deviation(values) / (n as f64).sqrt();
+    let half = student::quantile((n - 1) as f64, f64::midpoint(1.0, confidence)) * error;
+    Ok(Interval::new(value, Some((value - half, value + half)), n, confidence, "Student's t"))
+}

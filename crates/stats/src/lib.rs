@@ -1,0 +1,18 @@
+//! Statistics of comparisons: intervals, paired tests, and the verdict with its words.
+//!
+//! The Python package calls them through the extension module and the playground through its WebAssembly module, so that
+//! both show the same digits. Every function is pure, and its numbers do not depend on the platform.
+
+mod interval;
+mod pairs;
+pub mod plain;
+mod ranking;
+pub mod student;
+mod trimmed;
+mod verdict;
+
+pub use interval::{Interval, SAME, TOO_FEW, Unusable, mean};
+pub use pairs::{Paired, holm, holm_risks};
+pub use ranking::{ALIKE, Lead, Side, leads, replications_needed, side};
+pub use trimmed::{EXACT, p_of_shift, trimmed_mean, trimmed_middle, typical};
+pub use verdict::{Better, Verdict};
