@@ -48,7 +48,7 @@ NODE := $(if $(filter Linux,$(shell uname -s)),python/haltere/haltere-node)
 NODE_SOURCES := $(shell find crates/kernel/src crates/net/src crates/transport/src -name '*.rs' 2>/dev/null) Cargo.lock
 NODE_TARGET := $(shell uname -m)-unknown-linux-gnu
 
-.PHONY: pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: playground playground-if-possible pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -61,6 +61,7 @@ help:
 	@echo 'make gallery  run the shipped studies with few replications, so that make docs shows their reports'
 	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
 	@echo 'make fresh-wheel  the same from nothing, installed from nothing and used (some ten minutes; before a release)'
+	@echo 'make playground  the page in which the simulator runs, target/playground/playground.html (a target of rustup)'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker-quiche build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
@@ -91,9 +92,18 @@ test:
 	@$(STEP) --summary
 	@echo 'make test: all passed'
 
-checks: lint-rust test-rust lint-python test-python docs
+checks: lint-rust playground-if-possible test-rust lint-python test-python docs
 
 build: $(VENV)/core.stamp $(CHARTS) $(NODE)
+
+playground: build
+	@$(STEP) 'build the module of the playground' tools/playground
+	@$(BIN)/python -m haltere.playground target/playground/playground.wasm target/playground/playground.html
+	@echo 'playground: target/playground/playground.html'
+
+# Where the compiler has no such target, tests of the playground are skipped.
+playground-if-possible: build
+	@$(STEP) 'build the module of the playground, if possible' tools/playground --if-possible
 
 kernel: build
 	$(BIN)/haltere kernel build --if-missing

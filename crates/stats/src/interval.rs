@@ -81,14 +81,38 @@ pub(crate) fn all_same(values: &[f64]) -> bool {
 }
 
 pub(crate) fn mean_of(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    sum(values) / values.len() as f64
+}
+
+/// The sum in pairs, whose error grows with the logarithm of the count (N. J. Higham, SIAM J. Sci. Comput. 14(4), 1993). The
+/// order is numpy's, so that Python's other means have the same last digit.
+fn sum(values: &[f64]) -> f64 {
+    const EACH: usize = 8;
+    const BLOCK: usize = 128;
+    if values.len() < EACH {
+        return values.iter().fold(0.0, |sum, value| sum + value);
+    }
+    if values.len() > BLOCK {
+        let half = values.len() / 2;
+        let (first, second) = values.split_at(half - half % EACH);
+        return sum(first) + sum(second);
+    }
+    let (eights, rest) = values.as_chunks::<EACH>();
+    let mut sums = [0.0; EACH];
+    for eight in eights {
+        for (sum, value) in sums.iter_mut().zip(eight) {
+            *sum += value;
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    rest.iter().fold(((a + b) + (c + d)) + ((e + f) + (g + h)), |sum, value| sum + value)
 }
 
 /// The standard deviation with n - 1.
 pub(crate) fn deviation(values: &[f64]) -> f64 {
     let middle = mean_of(values);
-    let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
+    let squares: Vec<f64> = values.iter().map(|value| (value - middle) * (value - middle)).collect();
+    (sum(&squares) / (values.len() - 1) as f64).sqrt()
 }
 
 /// Returns the mean with Student's t interval.

@@ -4,13 +4,7 @@
 ///
 /// Source: M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.1 and 26.5.27.
 pub fn below(freedom: f64, t: f64) -> f64 {
-    let square = t * t;
-    let tail = if square < freedom {
-        // The share is small here, and its complement is the half that lies between.
-        0.5 - 0.5 * incomplete_beta(0.5, freedom / 2.0, square / (freedom + square))
-    } else {
-        0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + square))
-    };
+    let tail = 0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t));
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
@@ -37,7 +31,7 @@ pub fn quantile(freedom: f64, probability: f64) -> f64 {
     }
 }
 
-/// The regularised incomplete beta function, for `x` below about (a + 1)/(a + b + 2), by Lentz's continued fraction.
+/// The regularised incomplete beta function, by Lentz's continued fraction.
 ///
 /// Source: Abramowitz and Stegun, 26.5.8; W. J. Lentz, Applied Optics 15(3), 1976.
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {

@@ -28,9 +28,10 @@ STAGGER_MS = 100
 MOVES = {"migrate": "path", "rebind": "new"}
 """Conditions that happen at times, and what their second word says."""
 _SWITCHED = {"true": True, "false": False}
-_USUAL = {"rate": "40Mbit/s", "queue": "1000p", "mtu": "1500B"}
-"""Values of a path that is no preset, where none is given; its RTT is 50 ms."""
-_NO_LOSS = "0%"
+USUAL = {"rate": "40Mbit/s", "queue": "1000p", "mtu": "1500B"}
+"""Values of a path that is no preset, where none is given."""
+USUAL_RTT = "50ms"
+NO_LOSS = "0%"
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class PathConditions:
                     right="`rtt`, or `down_delay` and `up_delay`",
                 )
             return self.down_delay or "0ms", self.up_delay or "0ms"
-        rtt = self.rtt or "50ms"
+        rtt = self.rtt or USUAL_RTT
         from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
 
         try:
@@ -172,8 +173,8 @@ class PathConditions:
                     right="it as the only path",
                 )
             return own | self._table()
-        table = _USUAL | self._table()
-        table.setdefault("down", {}).setdefault("loss", _NO_LOSS)
+        table = USUAL | self._table()
+        table.setdefault("down", {}).setdefault("loss", NO_LOSS)
         for direction, delay in zip(("down", "up"), self.delays(), strict=True):
             _put(table, f"{direction}.delay", delay)
         return table
@@ -199,9 +200,9 @@ class PathConditions:
             return f"preset {self.preset}{instead}{reserve}"
         down, up = self.delays()
         one_way = self.down_delay is not None or self.up_delay is not None
-        delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or '50ms'}"
-        rate, queue = self.rate or _USUAL["rate"], self.queue or _USUAL["queue"]
-        return f"{rate}, {delay}, loss {self.loss or _NO_LOSS}, queue {queue}{reserve}"
+        delay = f"delay {down} down, {up} up" if one_way else f"RTT {self.rtt or USUAL_RTT}"
+        rate, queue = self.rate or USUAL["rate"], self.queue or USUAL["queue"]
+        return f"{rate}, {delay}, loss {self.loss or NO_LOSS}, queue {queue}{reserve}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from rich.markup import escape
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import measure
 from haltere.adhoc.conditions import Comparison
+from haltere.adhoc.shown import ALONE, CAPTION, FOOTNOTE, SHARED, Shown
 from haltere.adhoc.verdict import flow_names, mean_rtt, named, starved, verdicts, whole
 from haltere.cli import exits, show
 from haltere.documents import shown
@@ -20,18 +21,8 @@ from haltere.runner.interrupt import stop_on_interrupt
 from haltere.stats import Interval, jain, mean, typical
 
 Entries = list[dict[str, Any]]
-CAPTION = "trimmed mean [95 % interval]"
-FOOTNOTE = (
-    "a trimmed mean leaves out the lowest and the highest tenth of the replications, and is geometric where all values "
-    "are positive; ratios are means of the same kind, over pairs of replications"
-)
 NAME_WIDTH = 12
 """On a narrow terminal cells are folded, never cut; a contender's name keeps some width."""
-TITLES = (
-    *("contender", "completion time\ns", "goodput\nMbit/s", "overhead\n% of object", "retransmissions\npackets"),
-    *("RTT\nms", "queueing delay\nms"),
-)
-
 
 def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path | None = None) -> None:
     """Run the comparison, print it, and write its figure if a file is given."""
@@ -109,8 +100,12 @@ def _column(entries: Entries, name: str) -> list[float]:
     return [float(entry[name]) for entry in entries if entry[name] is not None and entry["error"] is None]
 
 
-def _cell(values: list[float], scale: float = 1.0, digits: int = 4) -> str:
-    return show.interval(typical(values), scale, digits, between="\n") if values else "–"
+def _cell(column: Shown, values: list[float]) -> str:
+    return show.interval(typical(values), column.scale, column.digits, between="\n") if values else "–"
+
+
+def _values(column: Shown, entries: Entries) -> list[float]:
+    return _overhead(entries) if column.field == "overhead" else _column(entries, column.field)
 
 
 def _overhead(entries: Entries) -> list[float]:
@@ -130,17 +125,13 @@ def _alone(groups: list[Entries]) -> list[str]:
     found, names = verdicts(groups, share=False), named(groups)
     best = {one.names[one.first] for one in found if one.first is not None and one.metric.name == "completion_time"}
     probed = measured(groups)
-    table = show.table(*TITLES, *(LATENCY_TITLES if probed else ()), caption=CAPTION, box=box.SIMPLE_HEAD)
+    titles = ("contender", *(column.title for column in ALONE), *(LATENCY_TITLES if probed else ()))
+    table = show.table(*titles, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[0].min_width = NAME_WIDTH
     for name, entries in zip(names, groups, strict=True):
         table.add_row(
             escape(name),
-            _cell(_column(entries, "completion_s")),
-            _cell(_column(entries, "goodput_bps"), 1e-6),
-            _cell(_overhead(entries), digits=3),
-            _cell(_column(entries, "retransmitted_packets")),
-            _cell(_column(entries, "mean_rtt_s"), 1e3),
-            _cell(_column(entries, "bottleneck_mean_queueing_delay_s"), 1e3, 3),
+            *(_cell(column, _values(column, entries)) for column in ALONE),
             *(cells(entries) if probed else ()),
             style="bold" if name in best and len(groups) > 1 else "",
         )
@@ -155,7 +146,7 @@ def _alone(groups: list[Entries]) -> list[str]:
 
 def _shares(groups: list[Entries]) -> list[str]:
     """Print a table of the flows, and return what is to be said of them, queue by queue."""
-    titles = ("flow", "contender", "goodput\nMbit/s", "share\n%", "retransmissions\npackets")
+    titles = ("flow", "contender", *(column.title for column in SHARED))
     table = show.table(*titles, left=2, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[1].min_width = NAME_WIDTH
     places: dict[tuple[str | None, str], list[int]] = {}
@@ -166,9 +157,7 @@ def _shares(groups: list[Entries]) -> list[str]:
         table.add_row(
             str(at),
             escape(names[at]),
-            _cell(_column(entries, "goodput_bps"), 1e-6),
-            _cell(shares.get(at, []), digits=3),
-            _cell(_column(entries, "retransmitted_packets")),
+            *(_cell(c, shares.get(at, []) if c.field == "share" else _values(c, entries)) for c in SHARED),
         )
     show.out().print(table)
     lines = _failures(groups)

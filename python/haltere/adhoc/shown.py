@@ -1,0 +1,42 @@
+"""The columns of the tables of `haltere compare`, on the terminal and in the playground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column: a value with its interval below.
+
+    Attributes:
+        title: its heading, with the unit in the second line.
+        field: what it shows of an entry; `overhead` and `share` are counted from several fields.
+        scale: the factor from the entry's unit to the heading's.
+        digits: significant digits.
+    """
+
+    title: str
+    field: str
+    scale: float = 1.0
+    digits: int = 4
+
+
+CAPTION = "trimmed mean [95 % interval]"
+FOOTNOTE = (
+    "a trimmed mean leaves out the lowest and the highest tenth of the replications, and is geometric where all values "
+    "are positive; ratios are means of the same kind, over pairs of replications"
+)
+_GOODPUT = Shown("goodput\nMbit/s", "goodput_bps", 1e-6)
+_RETRANSMISSIONS = Shown("retransmissions\npackets", "retransmitted_packets")
+ALONE = (
+    Shown("completion time\ns", "completion_s"),
+    _GOODPUT,
+    Shown("overhead\n% of object", "overhead", digits=3),
+    _RETRANSMISSIONS,
+    Shown("RTT\nms", "mean_rtt_s", 1e3),
+    Shown("queueing delay\nms", "bottleneck_mean_queueing_delay_s", 1e3, 3),
+)
+"""The columns of contenders that run one after the other."""
+SHARED = (_GOODPUT, Shown("share\n%", "share", digits=3), _RETRANSMISSIONS)
+"""The columns of flows that share a link."""

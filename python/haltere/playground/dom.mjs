@@ -1,0 +1,10 @@
+// What the parts of the page share to work on its elements.
+
+export const at = (id) => document.getElementById(id);
+
+export function element(kind, text, attributes = {}) {
+  const made = document.createElement(kind);
+  made.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}

@@ -1,0 +1,54 @@
+// From the results of runs to the entries that `haltere compare --json` has: one a contender, or a flow, and replication.
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const TOGETHER = {
+  sum,
+  mean: (values) => sum(values) / values.length,
+  least: (values) => Math.min(...values),
+  largest: (values) => Math.max(...values),
+};
+
+/** Several flows as one, from the first start until the last is complete. `columns` are those of flows, as declared. */
+export function whole(flows, columns) {
+  if (flows.length === 1) return flows[0];
+  const found = { error: flows.map((flow) => flow.error).find(Boolean) ?? null };
+  for (const { name, whole: how } of columns) {
+    const values = flows.map((flow) => flow[name]).filter((value) => value !== null && value !== undefined);
+    if (values.length === flows.length && TOGETHER[how]) found[name] = TOGETHER[how](values);
+  }
+  if (flows.every((flow) => flow.completion_s !== null && flow.completion_s !== undefined)) {
+    const lasted = Math.max(...flows.map((flow) => flow.start_s + flow.completion_s)) - Math.min(...flows.map((flow) => flow.start_s));
+    for (const { name, whole: how } of columns) {
+      if (how === "span") found[name] = lasted;
+      if (how.rate) found[name] = lasted ? (8 * found[how.rate]) / lasted : null;
+    }
+  }
+  return found;
+}
+
+/** The link that all data crosses: the one called bottleneck, or the only one. */
+function bottleneck(links) {
+  const down = links.filter((link) => link.direction === "down");
+  return down.find((link) => link.link === "bottleneck") ?? (down.length === 1 ? down[0] : {});
+}
+
+/** The entries of a run of some contenders at once. */
+export function entries(question, group, result, columns, replication) {
+  const names = group.flatMap((contender) => Array(question.flows).fill(contender));
+  const flows = new Map(result.flows.map((flow) => [flow.flow, flow]));
+  const sets = question.share ? names.map((_, at) => [at]) : [names.map((_, at) => at)];
+  const waited = bottleneck(result.links);
+  return sets.map((together) => {
+    const flow = whole(together.map((at) => flows.get(at) ?? {}), columns);
+    const own = Object.fromEntries(columns.map(({ name }) => [name, flow[name] ?? null]));
+    return {
+      ...own,
+      bottleneck_mean_queueing_delay_s: waited.mean_queueing_delay_s ?? null,
+      bottleneck_max_queueing_delay_s: waited.max_queueing_delay_s ?? null,
+      contender: names[together[0]],
+      replication,
+      seed: question.seed + replication,
+      error: flow.error || (result.status === "ok" ? null : result.error),
+    };
+  });
+}

@@ -1,0 +1,211 @@
+// The page: it reads the question, runs it in workers, and shows the answer.
+
+import { read, written } from "./address.mjs";
+import { at } from "./dom.mjs";
+import { entries } from "./entries.mjs";
+import { FieldError, adapt, clearErrors, fieldOf, fill, listen, question, showError } from "./form.mjs";
+import { Refused, asker } from "./module.mjs";
+import { Cancelled, Pool } from "./pool.mjs";
+import { showComparison, showTrace } from "./results.mjs";
+import { canonical, command, groups, isCell, scenario, toml } from "./scenario.mjs";
+import { compared, counted } from "./tables.mjs";
+
+const state = document.body.dataset;
+const words = JSON.parse(at("words").textContent);
+const POINTS = 1200;
+
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+let local, pool, known, columns;
+let last = null; // the question that was answered, with its scenarios
+
+function options(select, list) {
+  select.replaceChildren(...list.map(([value, text]) => new Option(text, value)));
+}
+
+function offer(catalogue) {
+  columns = catalogue.columns.filter((one) => one.of === "flow" && one.whole !== "unknown");
+  const halves = (rtt) => local.ask({ halves: { rtt } });
+  known = { usual: words.usual, presets: catalogue.presets, halves };
+  options(at("preset"), [["", "none: the values here"], ...catalogue.presets.map((one) => [one.name, `${one.name}: ${one.summary}`])]);
+  const { transports, congestion } = catalogue.algorithms;
+  const alone = transports.filter((one) => !one.name.startsWith("mp"));
+  const names = alone.flatMap((one) => congestion.filter((control) => !control.coupled).map((control) => [`${one.name}/${control.name}`, control.summary]));
+  at("known-contenders").replaceChildren(...names.map(([name, summary]) => Object.assign(new Option(summary, name))));
+  at("known-queues").replaceChildren(...["100p", "1bdp", "64kB"].map((limit) => new Option("a limit", limit)), ...catalogue.queues.map((one) => new Option(one.summary, one.name)));
+  at("version").textContent = catalogue.version;
+}
+
+const reversed = (replication) => ({ reverseStarts: replication % 2 === 1 });
+
+/** The scenarios of a question, by the parity of the replication and by group; raises a `FieldError`. */
+function planned(question) {
+  return [0, 1].map((parity) => groups(question).map((group) => {
+    try {
+      const text = canonical(scenario(question, group, known, reversed(parity)));
+      if (parity === 0 || question.share) local.ask({ check: { scenario: text } });
+      return text;
+    } catch (error) {
+      if (error instanceof Refused) throw new FieldError(fieldOf(error.path, question, group), error.message);
+      throw error;
+    }
+  }));
+}
+
+function headline(question, replications) {
+  const link = question.preset ? [`preset ${question.preset}`] : [`${question.rate || words.usual.rate}, RTT ${question.rtt || words.usual.rtt}, loss ${question.loss || words.usual.loss}, queue ${question.queue || words.usual.queue}`];
+  if (question.preset) for (const name of ["rate", "rtt", "loss", "queue"]) if (question[name]) link.push(`${name} ${question[name]}`);
+  const sent = question.share ? `sharing for ${question.duration}, goodput from ${words.usual.measured_from.replace("s", " s")}` : question.size;
+  const flows = question.flows > 1 ? `${question.flows} flows of each, ` : "";
+  return `${link.join(", ")}; ${flows}${sent} over ${question.app}; ${counted(replications, "replication")}`;
+}
+
+function say(text) {
+  at("status").textContent = text;
+}
+
+function running(is) {
+  at("cancel").disabled = !is;
+  at("progress").hidden = !is;
+  state.state = is ? "running" : "ready";
+}
+
+/** Runs everything; what was complete when it was cancelled is shown. */
+async function run(question) {
+  const scenarios = planned(question);
+  const sets = groups(question);
+  const total = question.replications * sets.length;
+  const results = Array.from({ length: question.replications }, () => []);
+  let done = 0, told = 0;
+  at("progress").max = total;
+  at("progress").value = 0;
+  running(true);
+  say(`Running ${counted(total, "run")}.`);
+  const asked = results.flatMap((own, replication) => sets.map(async (_, group) => {
+    own[group] = await pool.ask({ run: { scenario: scenarios[replication % 2][group], seed: question.seed, replication } });
+    done += 1;
+    at("progress").value = done;
+    if (done * 4 >= total * (told + 1) && done < total) {
+      told = Math.floor((done * 4) / total);
+      say(`${done} of ${counted(total, "run")} done.`);
+    }
+  }));
+  const outcomes = await Promise.allSettled(asked);
+  running(false);
+  const broken = outcomes.find((one) => one.status === "rejected" && !(one.reason instanceof Cancelled));
+  if (broken) throw broken.reason;
+  const complete = results.map((own, at) => at).filter((at) => sets.every((_, group) => results[at][group]));
+  if (!complete.length) return say("Cancelled: no replication was complete.");
+  const all = complete.map((replication) => sets.flatMap((group, number) => entries(question, group, results[replication][number], columns, replication)));
+  const rows = all[0].map((_, place) => all.map((own) => own[place]));
+  const answered = { ...question, replications: complete.length };
+  const shown = compared(answered, rows, words, local.ask);
+  const about = { question: answered, headline: headline(question, complete.length), words, rows };
+  last = { question, scenarios, sets, runs: [], show: () => showComparison(shown, about) };
+  last.show();
+  offerRuns(complete);
+  home(question);
+  const stopped = complete.length < question.replications ? `Stopped: ${complete.length} of ${counted(question.replications, "replication")} are complete. ` : "";
+  say(`${stopped}${shown.verdict.lines[0] ?? "Done."}`.replace(/:$/, "."));
+  await look();
+}
+
+function offerRuns(complete) {
+  options(at("replication"), complete.map((one) => [one, String(one)]));
+}
+
+/** Traces one replication of all contenders. */
+async function look() {
+  const { question, scenarios, sets } = last;
+  const replication = Number(at("replication").value);
+  at("trace").setAttribute("aria-busy", "true");
+  const traced = await Promise.all(scenarios[replication % 2].map((text) => pool.ask({ trace: { scenario: text, seed: question.seed, replication, points: POINTS } })));
+  last.runs = traced.map((one, group) => {
+    const names = sets[group].flatMap((contender) => Array(question.flows).fill(contender));
+    const looks = names.map((_, place) => (question.share ? place : group));
+    return { names: question.share ? names.map((name, place) => `${place} ${name}`) : names, looks, traced: one };
+  });
+  showTrace(last.runs);
+  at("trace").removeAttribute("aria-busy");
+  state.traced = String(replication);
+}
+
+/** Draws the figures anew, as wide as the page is now. */
+function redraw() {
+  last.show();
+  if (last.runs.length) showTrace(last.runs);
+}
+
+function home(question) {
+  at("command").textContent = command(question, known);
+  const text = scenario(question, groups(question)[0], known, reversed(0));
+  at("toml").textContent = toml(text);
+  at("home").hidden = false;
+}
+
+async function submit() {
+  clearErrors();
+  pool.cancel();
+  try {
+    const asked = question();
+    planned(asked);
+    history.replaceState(null, "", `#${written(asked)}`);
+    await run(asked);
+    state.answered = "yes";
+  } catch (error) {
+    if (error instanceof Cancelled) return;
+    running(false);
+    showError(error);
+  }
+}
+
+function adapted() {
+  adapt(isCell({ preset: at("preset").value }, known.presets));
+}
+
+async function copy(button) {
+  const text = button.dataset.copies === "address" ? location.href : at(button.dataset.copies).textContent;
+  const before = button.dataset.name ?? (button.dataset.name = button.textContent);
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(at(button.dataset.copies) ?? button);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => { button.textContent = before; }, 2000);
+}
+
+async function begin() {
+  const compiled = await WebAssembly.compile(await unpacked(at("module").textContent));
+  local = await asker(compiled);
+  pool = new Pool(compiled, at("worker").textContent);
+  offer(local.ask("catalogue"));
+  const show = () => {
+    fill(read(location.hash.slice(1), words.question) ?? words.question);
+    adapted();
+  };
+  show();
+  listen(adapted);
+  at("form").addEventListener("submit", (event) => { event.preventDefault(); submit(); });
+  at("cancel").addEventListener("click", () => pool.cancel());
+  at("replication").addEventListener("change", look);
+  for (const button of document.querySelectorAll("[data-copies]")) button.addEventListener("click", () => copy(button));
+  let width = 0;
+  new ResizeObserver(([{ contentRect }]) => {
+    if (last && width && contentRect.width !== width) redraw();
+    width = contentRect.width;
+  }).observe(at("form"));
+  addEventListener("hashchange", () => { show(); submit(); });
+  at("go").disabled = false;
+  await submit();
+}
+
+begin().catch((error) => {
+  at("problem").textContent = `The page cannot start: ${error.message}. It needs a browser of 2023 or later.`;
+  at("problem").hidden = false;
+});

@@ -1,0 +1,86 @@
+// What the page shows of a comparison and of one of its runs.
+
+import { at, element } from "./dom.mjs";
+import { LOOKS, dots, timeLines } from "./lines.mjs";
+
+function swatch(look) {
+  return element("span", "", { class: `swatch look-${look % LOOKS}`, "aria-hidden": "true" });
+}
+
+/** The table, as `haltere compare` has it: a value, and its interval below. */
+function table(shown, share) {
+  // On a phone a row is no row to the browser any more: the roles stay.
+  const head = element("tr", "", { role: "row" });
+  const titles = [share ? "flow" : "contender", ...shown.columns.map((column) => column.title)];
+  head.append(...titles.map((title) => element("th", title, { scope: "col", role: "columnheader" })));
+  at("table").tHead.replaceChildren(head);
+  at("table").tBodies[0].replaceChildren(...shown.table.map((cells, row) => {
+    const line = element("tr", "", { role: "row" });
+    const name = element("th", share ? `${row} ${shown.names[row]}` : shown.names[row], { scope: "row", role: "rowheader" });
+    name.prepend(swatch(row));
+    if (row === shown.first) line.className = "first";
+    line.append(name, ...cells.map((text, column) => {
+      const [value, interval] = text.split("\n");
+      const cell = element("td", value, { role: "cell", "data-label": shown.columns[column].title.replace("\n", ", ") });
+      if (interval) cell.append(" ", element("small", interval));
+      return cell;
+    }));
+    return line;
+  }));
+}
+
+/** Shows a comparison; `headline` is what was asked. */
+export function showComparison(shown, { question, headline, words, rows }) {
+  at("results").hidden = false;
+  at("headline").textContent = headline;
+  table(shown, question.share);
+  at("lines").replaceChildren(...shown.lines.map((line) => element("li", line.trim(), line.startsWith("  ") ? { class: "inner" } : {})));
+  at("footnote").textContent = question.replications > 1 ? words.footnote : "";
+  const metric = question.share ? { name: "goodput, Mbit/s", of: (one) => one.goodput_bps / 1e6 } : { name: "completion time, s", of: (one) => one.completion_s };
+  const figure = dots({
+    label: metric.name,
+    width: at("dots").clientWidth || 600,
+    rows: rows.map((own, row) => {
+      const found = shown.verdict.typical[shown.own.indexOf(row)] ?? null;
+      const values = own.filter((one) => one.error === null).map(metric.of).filter(Number.isFinite);
+      return { name: shown.names[row], look: row, values, value: found && found.value, ends: found && found.ends, said: shown.table[row][0].replace("\n", " ") };
+    }),
+  });
+  at("dots-title").textContent = `Each replication: ${metric.name}`;
+  at("dots").replaceChildren(...(figure ? [figure] : []));
+}
+
+const FIGURES = [
+  { name: "cwnd", label: "Congestion window", unit: "kB", scale: 1e-3, of: "flow" },
+  { name: "delivery_rate", label: "Delivery rate", unit: "Mbit/s", scale: 1e-6, of: "flow" },
+  { name: "rtt", label: "RTT", unit: "ms", scale: 1e3, of: "flow" },
+  { name: "queue", label: "Queue at the bottleneck", unit: "kB", scale: 1e-3, of: "link" },
+];
+
+/** The lines of traced runs, each `{names, looks, traced}`: of the flows that run at once, or of a contender alone. */
+export function showTrace(runs) {
+  const ends = runs.flatMap(({ traced }) => traced.lines.map((line) => line.t_s.at(-1) ?? 0));
+  const end = Math.max(...ends, 1e-9);
+  const width = at("trace").clientWidth || 600;
+  const figures = FIGURES.map(({ name, label, unit, scale, of }) => {
+    const lines = runs.flatMap(({ names, looks, traced }) => traced.lines.flatMap((line) => {
+      const flow = /^flow (\d+)$/.exec(line.who);
+      const fits = line.name === name && (of === "flow" ? flow : / down$/.test(line.who));
+      if (!fits) return [];
+      const number = flow ? Number(flow[1]) : 0;
+      const shared = of === "link" && names.length > 1;
+      return [{ name: shared ? "all flows" : names[number], look: looks[number], t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
+    }));
+    const figure = document.createElement("figure");
+    figure.append(element("figcaption", `${label}, ${unit}`), lines.length ? timeLines({ label, unit, lines, end, width }) : element("p", "There is none of this path."));
+    return figure;
+  });
+  const keys = new Map(runs.flatMap(({ names, looks }) => names.map((name, row) => [`${looks[row]} ${name}`, [looks[row], name]])));
+  const legend = element("ul", "", { class: "legend", "aria-label": "Colours" });
+  legend.append(...[...keys.values()].map(([look, name]) => {
+    const item = element("li", name);
+    item.prepend(swatch(look));
+    return item;
+  }));
+  at("trace").replaceChildren(legend, ...figures);
+}

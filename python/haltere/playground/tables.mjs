@@ -1,0 +1,102 @@
+// The table and the sentences of a comparison, as `haltere compare` prints them. All statistics are the module's.
+
+/** Which replications count where flows share the link: those in which every flow did well and something arrived. */
+function complete(rows) {
+  return rows[0].map((_, at) => at).filter((at) => {
+    const flows = rows.map((own) => own[at]);
+    return flows.every((one) => one.error === null) && flows.some((one) => one.goodput_bps > 0);
+  });
+}
+
+/** The values of a column, of the replications that did not fail. */
+function values(entries, name) {
+  const well = entries.filter((one) => one.error === null);
+  if (name === "overhead") return well.filter((one) => one.bytes).map((one) => (100 * (one.wire_bytes - one.bytes)) / one.bytes);
+  return well.map((one) => one[name]).filter((value) => value !== null);
+}
+
+/** The share of each flow in the goodput of all, per cent, by replication. */
+function shares(rows) {
+  const used = complete(rows);
+  return rows.map((own) => used.map((at) => (100 * own[at].goodput_bps) / rows.reduce((sum, other) => sum + other[at].goodput_bps, 0)));
+}
+
+export const counted = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
+
+function failures(names, rows) {
+  return rows.flatMap((entries, at) => {
+    const reasons = entries.filter((one) => one.error !== null).map((one) => one.error);
+    return reasons.length ? [`${names[at]}: ${reasons.length} of ${entries.length} failed: ${reasons[0]}`] : [];
+  });
+}
+
+/** What each flow, or contender, is called in sentences. */
+const called = (question, rows) => rows.map((own, at) => (question.share ? `flow ${at} (${own[0].contender})` : own[0].contender));
+
+/** The question that the module judges, of those whose places are in `own`. */
+function judged(question, rows, own, metrics) {
+  const names = called(question, rows);
+  if (!question.share) {
+    const times = own.map((at) => rows[at].map((one) => (one.error === null ? one.completion_s : null)));
+    return { names, values: times, higher: false, alike: metrics.time.alike, has: "the lowest mean time", of: "time", every: false };
+  }
+  const used = complete(own.map((at) => rows[at]));
+  const rates = own.map((at) => used.map((r) => rows[at][r].goodput_bps / metrics.goodput.divisor));
+  const { alike } = metrics.goodput;
+  const every = own.length <= metrics.all_pairs;
+  return { names: own.map((at) => names[at]), values: rates, higher: true, alike, has: "the highest mean goodput", of: "goodput", every };
+}
+
+/** Jain's index of each replication, and how long packets waited: what flows that share the link have in common. */
+function together(rows, ask) {
+  const used = complete(rows);
+  const cell = (estimate, some, scale = 1) => ({ values: some, estimate, scale, digits: 3, between: " " });
+  const lines = [];
+  const waits = ["bottleneck_mean_queueing_delay_s", "bottleneck_max_queueing_delay_s"];
+  const waited = waits.map((name) => rows[0].map((one) => one[name]).filter((value) => value !== null).map((value) => 1e3 * value));
+  if (waited.every((some) => some.length)) {
+    const [mean, most] = ask({ cells: { cells: waited.map((some) => cell("typical", some)) } });
+    lines.push(`queueing delay: mean ${mean} ms, longest ${most} ms`);
+  }
+  if (used.length && rows.length > 1) {
+    const jain = used.map((r) => {
+      const rates = rows.map((own) => own[r].goodput_bps);
+      const total = rates.reduce((sum, rate) => sum + rate, 0);
+      return (total * total) / (rates.length * rates.reduce((sum, rate) => sum + rate * rate, 0));
+    });
+    const [index] = ask({ cells: { cells: [cell("mean", jain)] } });
+    lines.push(`Jain's index (1 = equal shares): ${index}`);
+  }
+  return lines;
+}
+
+/**
+ * The comparison as it is shown. `rows` has the entries of each contender or flow, `words` the columns and metrics as
+ * declared, and `ask` asks the module.
+ */
+export function compared(question, rows, words, ask) {
+  const columns = question.share ? words.shared : words.alone;
+  const share = question.share ? shares(rows) : [];
+  const places = rows.flatMap((_, at) => columns.map((column) => ({ at, column })));
+  const of = ({ at, column }) => (column.field === "share" ? share[at] : values(rows[at], column.field));
+  const filled = places.map((place) => ({ ...place, found: of(place) })).filter(({ found }) => found.length);
+  const shown = ask({ cells: { cells: filled.map(({ column, found }) => ({ values: found, estimate: "typical", scale: column.scale, digits: column.digits, between: "\n" })) } });
+  const texts = new Map(filled.map(({ at, column }, place) => [`${at} ${column.field}`, shown[place]]));
+  const names = rows.map((own) => own[0].contender);
+  const lines = failures(names, rows);
+  let own = rows.map((_, at) => at);
+  if (question.share) {
+    lines.push(...together(rows, ask));
+    const used = complete(rows);
+    const starved = own.map((at) => used.filter((r) => rows[at][r].goodput_bps <= 0).length);
+    own = own.filter((at) => !starved[at]);
+    for (const [at, count] of starved.entries()) {
+      if (count) lines.push(`${called(question, rows)[at]} starved in ${count} of ${counted(used.length, "replication")}`);
+    }
+  }
+  const asked = judged(question, rows, own, words.metrics);
+  const verdict = own.length && asked.values[0].length ? ask({ verdict: asked }) : { lines: [], order: [], typical: [] };
+  const first = verdict.order.length && !question.share && rows.length > 1 ? own[verdict.order[0]] : null;
+  const table = rows.map((_, at) => columns.map((column) => texts.get(`${at} ${column.field}`) ?? "–"));
+  return { columns, names, table, first, lines: [...lines, ...verdict.lines], verdict, own };
+}
