@@ -160,9 +160,7 @@ def verdict(
 def plain_number(value: float, digits: int) -> str:
     """Return a number as tables have it."""
 
-def plain_interval(
-    value: float, ends: tuple[float, float] | None, scale: float, digits: int, between: str
-) -> str:
+def plain_interval(value: float, ends: tuple[float, float] | None, scale: float, digits: int, between: str) -> str:
     """Return an estimate with its interval as tables have it."""
 
 def student_below(freedom: float, t: float) -> float:

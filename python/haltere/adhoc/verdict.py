@@ -1,8 +1,8 @@
 """The verdict of a comparison: who is first, against whom it was tested, and whether the difference is real.
 
 The table's values, the one that is first and the ratios are of one kind: trimmed means, geometric where all values are
-positive (`haltere.stats.trimmed`). Order, tests and sentences are made in `crates/stats/src/verdict.rs`, as the playground's
-page has the same.
+positive (`haltere.stats.trimmed`). Order, tests and sentences are made in `crates/stats/src/verdict.rs`, as
+the playground's page has the same.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ Entries = list[dict[str, Any]]
 NAME_WIDTH = 12
 """On a narrow terminal cells are folded, never cut; a contender's name keeps some width."""
 
+
 def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path | None = None) -> None:
     """Run the comparison, print it, and write its figure if a file is given."""
     if out is not None:

@@ -1,4 +1,7 @@
-"""Paired comparisons: two contenders under the same losses, replication by replication (`crates/stats/src/pairs.rs`)."""
+"""Paired comparisons: two contenders under the same losses, replication by replication.
+
+They are tested in `crates/stats/src/pairs.rs`.
+"""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ class Lead:
 def replications_needed(pairs: int, confidence: float = 0.95) -> int:
     """Return the replications from which the smallest p-value of the test of a pair, corrected, can be significant.
 
-    The smallest is 2^(1 - n), as the two outcomes in which all signs agree are the most extreme of 2^n. Where more than 13
-    replications would be needed the test is Student's, whose p-values have no least one.
+    The smallest is 2^(1 - n), as the two outcomes in which all signs agree are the most extreme of 2^n. Where more
+    than 13 replications would be needed the test is Student's, whose p-values have no least one.
     """
     return _core.replications_needed(pairs, confidence)
 

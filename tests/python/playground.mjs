@@ -1,0 +1,36 @@
+// What the playground's page makes of questions, without a browser: JSON goes in and out.
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { read, written } from "../../python/haltere/playground/address.mjs";
+import { entries } from "../../python/haltere/playground/entries.mjs";
+import { asker } from "../../python/haltere/playground/module.mjs";
+import { canonical, command, groups, scenario, toml } from "../../python/haltere/playground/scenario.mjs";
+import { compared } from "../../python/haltere/playground/tables.mjs";
+
+const { module, words, questions } = JSON.parse(await text(process.stdin));
+const { ask } = await asker(await WebAssembly.compile(await readFile(module)));
+const catalogue = ask("catalogue");
+const columns = catalogue.columns.filter((one) => one.of === "flow" && one.whole !== "unknown");
+const known = { usual: words.usual, presets: catalogue.presets, halves: (rtt) => ask({ halves: { rtt } }) };
+
+function answer(question, scenarios) {
+  const all = Array.from({ length: question.replications }, (_, replication) => groups(question).flatMap((group, number) => {
+    const result = ask({ run: { scenario: scenarios[replication % 2][number], seed: question.seed, replication } });
+    return entries(question, group, result, columns, replication);
+  }));
+  const { table, lines } = compared(question, all[0].map((_, place) => all.map((own) => own[place])), words, ask);
+  return { entries: all.flat(), table, lines };
+}
+
+const found = questions.map(({ question, run }) => {
+  const made = (reverseStarts) => groups(question).map((group) => scenario(question, group, known, { reverseStarts }));
+  const scenarios = [made(false), made(true)].map((some) => some.map(canonical));
+  return {
+    scenarios,
+    command: command(question, known),
+    toml: toml(made(false)[0]),
+    read: read(written(question), words.question),
+    ...(run ? answer(question, scenarios) : {}),
+  };
+});
+process.stdout.write(JSON.stringify(found));

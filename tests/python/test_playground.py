@@ -1,0 +1,239 @@
+"""The playground: the page asks and answers as `haltere compare` does, and works in a browser."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haltere as package
+from browser import ask
+from conftest import ROOT
+from haltere import playground
+from haltere.adhoc.conditions import Comparison
+from haltere.adhoc.shown import ALONE, SHARED
+from haltere.cli import compare as cli
+from haltere.errors import InputError
+
+MODULE = ROOT / "target" / "playground" / "playground.wasm"
+LINK = ("preset", "rate", "rtt", "loss", "queue")
+QUICK = {"contenders": ["tcp/cubic", "quic/bbr"], "share": False, "preset": "", "rate": "10Mbit/s", "rtt": "21ms"}
+QUICK |= {"loss": "2%", "queue": "", "app": "https", "size": "200kB", "duration": "12s", "flows": 1, "seed": 1}
+QUICK |= {"replications": 7}
+
+
+@pytest.fixture(scope="module")
+def module() -> Path:
+    if not MODULE.exists():
+        pytest.skip("the playground's module is not built: make playground")
+    return MODULE
+
+
+@pytest.fixture(scope="module")
+def page(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("page") / playground.PAGE
+    playground.write(module, out)
+    return out
+
+
+def told(module: Path, questions: list[dict[str, Any]], *, run: bool = False) -> list[dict[str, Any]]:
+    """What the page's scripts make of questions, in Node."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not there")
+    given = {"module": str(module), "words": playground.words()}
+    given["questions"] = [{"question": question, "run": run} for question in questions]
+    done = subprocess.run(
+        ["node", str(ROOT / "tests" / "python" / "playground.mjs")],
+        input=json.dumps(given), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout))
+
+
+def comparison(question: dict[str, Any]) -> Comparison:
+    cell = question["preset"] == "wifi"
+    link = {name: question[name] for name in LINK if question[name] and not (cell and name != "preset")}
+    used = {"duration"} if question["share"] else {"size"}
+    others = {name: question[name] for name in ("app", "share", "flows", "replications", "seed", *used)}
+    return Comparison(**link, **others)
+
+
+def drawn(number: int) -> dict[str, Any]:
+    """A random question."""
+    dice = random.Random(number)
+    contenders = dice.sample(["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr+ecn", "tcp/newreno"], dice.randint(1, 4))
+    return {
+        "contenders": contenders,
+        "share": dice.random() < 0.5,
+        "preset": dice.choice(["", "", "4g", "dsl", "wifi"]),
+        "rate": dice.choice(["", "7.5Mbit/s"]),
+        "rtt": dice.choice(["", "51ns", "0.3ms", "2.0000005s"]),
+        "loss": dice.choice(["", "0.5%"]),
+        "queue": dice.choice(["", "1bdp", "fq_codel", "red:ecn=true"]),
+        "app": dice.choice(["https", "raw", *(["ssh"] if all(one.startswith("tcp") for one in contenders) else [])]),
+        "size": dice.choice(["1MB", "8MiB"]),
+        "duration": dice.choice(["15s", "1min"]),
+        "flows": dice.choice([1, 1, 3]),
+        "replications": dice.randint(1, 20),
+        "seed": dice.choice([0, 1, 2**40]),
+    }
+
+
+def test_the_page_asks_what_compare_asks(module: Path) -> None:
+    questions = [drawn(number) for number in range(150)]
+    for question, found in zip(questions, told(module, questions), strict=True):
+        what, contenders = comparison(question), question["contenders"]
+        groups = [contenders] if question["share"] else [[one] for one in contenders]
+        ours = [[what.scenario(group, reverse_starts=odd).json for group in groups] for odd in (False, True)]
+        assert found["scenarios"] == ours
+        assert tomllib.loads(found["toml"]) == json.loads(ours[0][0])
+        assert found["read"] == question
+
+
+def test_the_command_asks_the_same(module: Path) -> None:
+    questions = [drawn(number) for number in range(150)]
+    for question, found in zip(questions, told(module, questions), strict=True):
+        words = shlex.split(found["command"])
+        assert words[:2] == ["haltere", "compare"]
+        first = next(at for at, word in enumerate(words) if word.startswith("--"))
+        assert words[2:first] == question["contenders"]
+        given: dict[str, Any] = {}
+        rest = words[first:]
+        while rest:
+            name = rest.pop(0).removeprefix("--")
+            given[name] = True if name == "share" else rest.pop(0)
+        numbers = {name: int(given[name]) for name in ("flows", "replications", "seed") if name in given}
+        assert Comparison(**(given | numbers)) == comparison(question)
+
+
+def alike(ours: Any, theirs: Any) -> bool:
+    """Whether two values are the same; newer Pythons add the numbers of several flows up in another way."""
+    return ours == theirs or (isinstance(ours, float) and math.isclose(ours, theirs, rel_tol=1e-15))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"replications": 1, "loss": ""},
+        {"loss": "", "replications": 3},
+        {"flows": 3},
+        {"contenders": ["tcp/cubic", "tcp/bbr", "quic/newreno"], "queue": "10p", "app": "raw"},
+        {"preset": "4g", "rate": "", "rtt": "", "replications": 2},
+        {"share": True},
+        {"share": True, "flows": 2, "replications": 2, "queue": "fq_codel"},
+        {"share": True, "contenders": ["tcp/cubic"] * 5, "replications": 2},
+    ],
+)
+def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, Any]) -> None:
+    question = QUICK | changes
+    (found,) = told(module, [question], run=True)
+    what, contenders = comparison(question), question["contenders"]
+    own = {name: getattr(what, name) for name in (*LINK, "app", "share", "flows", "replications", "seed", "duration")}
+    ours = package.compare(contenders, **own, size=what.size)
+    entries = ours.to_dicts()
+    for one, theirs in zip(entries, found["entries"], strict=True):
+        assert [name for name, value in theirs.items() if not alike(one[name], value)] == []
+    count = len(entries) // what.replications
+    groups = [entries[at::count] for at in range(count)]
+    shares = cli._shares_of(groups, [list(range(count))]) if what.share else {}
+    columns = SHARED if what.share else ALONE
+    assert found["table"] == [
+        [cli._cell(c, shares[at] if c.field == "share" else cli._values(c, group)) for c in columns]
+        for at, group in enumerate(groups)
+    ]
+    said = ours.verdict.splitlines()
+    assert found["lines"][len(found["lines"]) - len(said) :] == said
+
+
+def test_failures_are_said(module: Path) -> None:
+    (found,) = told(module, [QUICK | {"loss": "100%", "replications": 2}], run=True)
+    assert found["lines"][0].startswith("tcp/cubic: 2 of 2 failed: ")
+    assert found["table"][0][0] == "–"
+
+
+def test_the_page_is_whole_and_the_same_each_time(module: Path, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert playground.page(module.read_bytes()) == text
+    assert not re.search(r'(?:src|href)="(?!#)', text)
+    assert re.search(r"^(?:import|export) ", text, re.MULTILINE) is None
+    assert len(text) < 2_200_000
+
+
+def test_a_module_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="make playground"):
+        playground.write(tmp_path / "no.wasm", tmp_path / "page.html")
+
+
+ADDRESS = (
+    "#c=tcp%2Fcubic&c=quic%2Fbbr&rate=10Mbit%2Fs&rtt=21ms&loss=2%25&app=https&size=200kB&duration=12s&flows=1"
+    "&replications=7&seed=1"
+)
+DONE = """if (page.document.body?.dataset.traced === undefined) return "";
+    const at = (id) => page.document.getElementById(id);"""
+
+
+def test_an_address_is_answered_in_a_browser(page: Path) -> None:
+    found = json.loads(
+        ask(
+            page,
+            f"""{DONE} return JSON.stringify({{
+                lines: [...at("lines").children].map((one) => one.textContent),
+                cells: [...at("table").querySelectorAll("td")].map((one) => one.textContent),
+                address: page.location.hash, status: at("status").textContent,
+                figures: [...page.document.querySelectorAll("svg")].map((one) => one.getAttribute("aria-label")),
+                nameless: [...page.document.querySelectorAll("input, select, button")].filter((one) =>
+                    !one.labels?.length && !one.textContent.trim() && !one.ariaLabel).map((one) => one.outerHTML),
+            }})""",
+            fragment=ADDRESS,
+        )
+    )
+    ours = package.compare(
+        ["tcp/cubic", "quic/bbr"], rate="10Mbit/s", rtt="21ms", loss="2%", size="200kB", replications=7
+    )
+    assert found["lines"] == [line.strip() for line in ours.verdict.splitlines()]
+    assert len(found["cells"]) == 2 * len(ALONE)
+    assert found["address"] == ADDRESS
+    assert found["status"]
+    assert len(found["figures"]) == 5 and all("tcp/cubic" in label for label in found["figures"])
+    assert found["nameless"] == []
+
+
+def test_what_is_wrong_is_said_at_its_field(page: Path) -> None:
+    found = json.loads(
+        ask(
+            page,
+            """if (page.document.body?.dataset.state !== "ready") return "";
+            const at = (id) => page.document.getElementById(id);
+            if (!at("rate").ariaInvalid) { at("rate").value = "40"; at("form").requestSubmit(); return ""; }
+            return JSON.stringify({ said: at("problem").textContent, focus: page.document.activeElement.id });""",
+            fragment=ADDRESS,
+        )
+    )
+    assert found["said"].startswith('Rate: "40" is not a rate: write a positive number')
+    assert found["focus"] == "rate"
+
+
+def test_a_comparison_can_be_cancelled(page: Path) -> None:
+    said = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        if (page.document.body?.dataset.state === "running" && !at("cancel").disabled) at("cancel").click();
+        return /^(Cancelled|Stopped)/.test(at("status")?.textContent ?? "") ? at("status").textContent : "";""",
+        fragment=ADDRESS.replace("200kB", "2GB"),
+    )
+    assert said == "Cancelled: no replication was complete."
+
+
+def test_a_phone_shows_all_of_it(page: Path) -> None:
+    width = ask(page, f"{DONE} return String(page.document.documentElement.scrollWidth);", fragment=ADDRESS, width=360)
+    assert int(width) <= 360
