@@ -46,7 +46,7 @@ def page(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(module: Path, questions: list[dict[str, Any]], *, run: bool = False) -> list[dict[str, Any]]:
-    """What the page's scripts make of questions, in Node."""
+    """Return what the page's scripts make of questions, in Node."""
     if shutil.which("node") is None:
         pytest.skip("node is not there")
     given = {"module": str(module), "words": playground.words()}

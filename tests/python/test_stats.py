@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 from scipy import stats as scipy_stats
 
+from haltere import _core
 from haltere.metrics import METRICS
+from haltere.metrics.plain import number
 from haltere.metrics.tables import from_scale
 from haltere.stats import Interval, aggregation_benefit, harm, holm, jain, mean, median, paired
 from haltere.stats.intervals import _bca_tails, clopper_pearson
@@ -209,3 +212,36 @@ def test_an_interval_at_a_higher_confidence_is_that_of_the_same_values() -> None
     share = Interval(0.2, *clopper_pearson(0.2, 10, 0.025), 10, 0.95, "Clopper and Pearson")
     assert (share.at(0.99).low, share.at(0.99).high) == pytest.approx(clopper_pearson(0.2, 10, 0.005))
     assert Interval(1.0, 0.0, 2.0, 9, 0.95, "BCa bootstrap").at(0.99).high == pytest.approx(1 + 2.5758 / 1.96, abs=1e-4)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 7, 12, 33, 80, 500])
+def test_student_s_distribution_is_scipy_s(freedom: int) -> None:
+    """Also far out, where p-values are small, and near 0."""
+    for t in -np.logspace(-6, 2, 60):
+        theirs = float(special.stdtr(freedom, t))
+        assert _core.student_below(freedom, t) == pytest.approx(theirs, rel=1e-10)
+        assert _core.student_below(freedom, -t) == pytest.approx(1 - theirs, rel=1e-10)
+    for probability in [*np.linspace(0.51, 0.999, 40), 1 - 1e-6]:
+        theirs = float(special.stdtrit(freedom, probability))
+        assert _core.student_quantile(freedom, probability) == pytest.approx(theirs, rel=1e-10)
+
+
+def test_a_mean_is_numpy_s_to_the_last_digit() -> None:
+    generator = np.random.default_rng(5)
+    for n in (2, 7, 8, 9, 31, 128, 129, 1000):
+        row = np.round(generator.normal(1.0, 1.0, n), 1)
+        assert mean(row).value == float(row.mean())
+
+
+def test_numbers_are_written_as_python_writes_them() -> None:
+    """Halves, powers of ten and thousands too."""
+    generator = np.random.default_rng(6)
+    values = [*(10.0 ** generator.uniform(-9, 9, 500)), *(10.0**power for power in range(-12, 16))]
+    for value in [*values, 0.125, 2.5, 0.00099995, 9999.5, 12345.5, 999999.5]:
+        for digits in (2, 3, 4):
+            decimals = max(0, digits - 1 - math.floor(math.log10(value)))
+            whole = value == round(value) and value < 10**digits
+            expected = f"{value:.0f}" if whole else f"{value:,.{decimals}f}".replace(",", "\u202f")
+            assert number(value, digits) == expected
+            assert number(-value, digits) == f"-{expected}"
+    assert [number(value) for value in (0.0, math.inf, math.nan)] == ["0", "inf", "nan"]

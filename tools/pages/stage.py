@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from haltere import core
+from haltere import core, playground
 from haltere.study.model import study_schema
 from pages import commands, controls, gallery, interface, lists, metrics
 from pages.schema import Page
@@ -57,8 +57,21 @@ def stage(root: Path, source: Path) -> None:
     (source / "extra").mkdir()
     gallery.place(root, source)
     controls.place(root, source)
+    put_playground(root, source)
     for page in source.rglob("*.md"):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def put_playground(root: Path, source: Path) -> None:
+    """Put the playground's page on the site if its module is built, and say on its how-to page where it is."""
+    module = root / "target" / "playground" / "playground.wasm"
+    said = "`make playground` builds it."
+    if module.exists():
+        playground.write(module, source / "extra" / playground.PAGE)
+        said = f'<a href="../../{playground.PAGE}">Open the playground</a>'
+    page = source / "docs" / "how-to" / "playground.md"
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("<!-- generated: playground -->", said), encoding="utf-8")
 
 
 def filled(text: str) -> str:

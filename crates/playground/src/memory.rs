@@ -1,4 +1,4 @@
-//! What the module exports to its host, through one buffer of the linear memory.
+//! The functions that the module exports to its host, through one buffer of the linear memory.
 //!
 //! The host asks for `room`, writes the question there, calls `ask`, and reads the answer at `place`. No pointer is read
 //! here: all that is unsafe is that names are exported.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Question {
-    /// What scenarios can name, and the columns of results.
+    /// The names that scenarios can use, and the columns of results.
     Catalogue,
     /// A time such as `50ms` in two parts, of the way down and of the way up; the first is the longer one.
     Halves { rtt: String },
@@ -40,7 +40,7 @@ struct Cell {
     between: String,
 }
 
-/// What a cell shows of its values.
+/// The estimate that a cell shows of its values.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Estimate {
@@ -50,7 +50,7 @@ enum Estimate {
     Mean,
 }
 
-/// What a verdict is about (`haltere_stats::Verdict`).
+/// A comparison that is judged (`haltere_stats::Verdict`).
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Compared {

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the module answers in Node; none if there is no module or no Node.
+/// Returns the answers of the module in Node; none if there is no module or no Node.
 fn by_node(questions: &[String]) -> Option<Vec<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let module = root.join("../../target/playground/playground.wasm");

@@ -1,4 +1,4 @@
-//! What scenarios can name, as JSON: contenders' parts, queue disciplines and presets. Python and the playground show them.
+//! The names that scenarios can use, as JSON: contenders' parts, queue disciplines and presets. Python and the playground show them.
 
 use crate::contender::{BUNDLES, Bundle, SETTINGS, Setting, Transport, catalogue as mechanisms};
 use crate::scenario::Preset;

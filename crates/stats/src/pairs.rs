@@ -34,7 +34,7 @@ impl Paired {
         Ok(Paired { logarithms, exact: all_same(a) && all_same(b), confidence })
     }
 
-    /// The same comparison from its parts.
+    /// Makes a comparison from its parts.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Paired {
         Ok(Paired { logarithms, exact, confidence })
     }
 
-    /// The same values, with an interval of another confidence.
+    /// Returns the comparison with an interval of another confidence.
     pub(crate) fn at(self, confidence: f64) -> Paired {
         Paired { confidence, ..self }
     }

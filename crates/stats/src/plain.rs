@@ -12,7 +12,7 @@ pub struct Style<'a> {
     pub scale: f64,
     /// Significant digits.
     pub digits: usize,
-    /// What stands between the value and the ends.
+    /// The text between the value and the ends.
     pub between: &'a str,
 }
 

@@ -22,7 +22,7 @@ pub enum Better {
 /// How those that were compared stand by one metric.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Verdict {
-    /// What each is called.
+    /// The name of each.
     pub names: Vec<String>,
     /// Of each a value a replication; none where it failed.
     pub values: Vec<Vec<Option<f64>>>,

@@ -16,6 +16,6 @@ def number(value: float, digits: int = 4) -> str:
 
 def interval(estimate: Interval, scale: float = 1.0, digits: int = 4, between: str = " ") -> str:
     """Return `7.21 [7.10, 7.35]`, or the bare value if there is no interval or nothing varies."""
-    missing = estimate.low is None or estimate.high is None or estimate.exact
-    ends = None if missing else (estimate.low, estimate.high)
+    low, high = estimate.low, estimate.high
+    ends = None if low is None or high is None or estimate.exact else (low, high)
     return _core.plain_interval(estimate.value, ends, scale, digits, between)

@@ -180,16 +180,32 @@ async function copy(button) {
   setTimeout(() => { button.textContent = before; }, 2000);
 }
 
+/** Puts the question of the address into the form. */
+function show() {
+  const asked = read(location.hash.slice(1), words.question) ?? words.question;
+  const preset = known.presets.find((one) => one.name === asked.preset || one.also.includes(asked.preset));
+  fill({ ...asked, preset: preset?.name ?? "" });
+  adapted();
+  if (asked.preset && !preset) throw new FieldError("preset", `there is no preset ${asked.preset}: choose one of the list`);
+}
+
+/** Shows the question of the address, and answers it. */
+async function answerAddress() {
+  pool.cancel();
+  try {
+    show();
+  } catch (error) {
+    showError(error);
+    return;
+  }
+  await submit();
+}
+
 async function begin() {
   const compiled = await WebAssembly.compile(await unpacked(at("module").textContent));
   local = await asker(compiled);
   pool = new Pool(compiled, at("worker").textContent);
   offer(local.ask("catalogue"));
-  const show = () => {
-    fill(read(location.hash.slice(1), words.question) ?? words.question);
-    adapted();
-  };
-  show();
   listen(adapted);
   at("form").addEventListener("submit", (event) => { event.preventDefault(); submit(); });
   at("cancel").addEventListener("click", () => pool.cancel());
@@ -200,9 +216,11 @@ async function begin() {
     if (last && width && contentRect.width !== width) redraw();
     width = contentRect.width;
   }).observe(at("form"));
-  addEventListener("hashchange", () => { show(); submit(); });
+  addEventListener("hashchange", answerAddress);
   at("go").disabled = false;
-  await submit();
+  state.state = "ready";
+  say("Ready.");
+  await answerAddress();
 }
 
 begin().catch((error) => {

@@ -69,7 +69,7 @@ export function showTrace(runs) {
       if (!fits) return [];
       const number = flow ? Number(flow[1]) : 0;
       const shared = of === "link" && names.length > 1;
-      return [{ name: shared ? "all flows" : names[number], look: looks[number], t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
+      return [{ name: shared ? "all flows" : names[number], look: shared ? LOOKS - 1 : looks[number], t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
     }));
     const figure = document.createElement("figure");
     figure.append(element("figcaption", `${label}, ${unit}`), lines.length ? timeLines({ label, unit, lines, end, width }) : element("p", "There is none of this path."));
