@@ -223,6 +223,18 @@ def test_what_is_wrong_is_said_at_its_field(page: Path) -> None:
     assert found["focus"] == "rate"
 
 
+def test_a_production_stack_is_said_to_run_at_home(page: Path) -> None:
+    said = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        if (at("problem")?.hidden !== false) return "";
+        return `${page.document.activeElement.id} ${at("problem").textContent}`;""",
+        fragment=ADDRESS.replace("quic%2Fbbr", "quic%40quinn%2Fcubic"),
+    )
+    assert said.startswith("contender-1 Contender 2: quic@quinn/cubic runs at home only")
+    assert said.endswith("--fidelity stack, or linux for a program. Here write quic/cubic")
+
+
 def test_a_comparison_can_be_cancelled(page: Path) -> None:
     said = ask(
         page,

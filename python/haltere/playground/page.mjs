@@ -42,8 +42,16 @@ function offer(catalogue) {
 
 const reversed = (replication) => ({ reverseStarts: replication % 2 === 1 });
 
+/** Refuses a contender that no browser can run: a production stack or a program. */
+function refuseAtHome(contender, at) {
+  if (/@/.test(contender)) {
+    throw new FieldError(`contender-${at}`, `${contender} runs at home only: haltere compare ${contender} … --fidelity stack, or linux for a program. Here write ${contender.replace(/@[^/]*/, "")}`);
+  }
+}
+
 /** The scenarios of a question, by the parity of the replication and by group; raises a `FieldError`. */
 function planned(question) {
+  question.contenders.forEach(refuseAtHome);
   return [0, 1].map((parity) => groups(question).map((group) => {
     try {
       const text = canonical(scenario(question, group, known, reversed(parity)));
