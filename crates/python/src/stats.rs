@@ -1,6 +1,6 @@
 //! Statistics of comparisons (`haltere_stats`) for `haltere.stats`. Values that cannot be used raise `ValueError`.
 
-use haltere_stats::{Better, Interval, Lead, Paired, Unusable, Verdict, plain, student};
+use haltere_stats::{Better, Interval, Lead, Paired, Replications, Unusable, Verdict, plain, student};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -9,6 +9,8 @@ type Estimate = (f64, Option<f64>, Option<f64>, String);
 /// The other's place, the logarithms of the ratios, whether they are exact, the confidence of their interval, the corrected
 /// p-value, the number of pairs, where the comparison stands, and the replications needed.
 type Standing = (usize, Vec<f64>, bool, f64, Option<f64>, usize, &'static str, Option<usize>);
+/// Places in order, who was compared with whom, and sentences.
+type Judged = (Vec<usize>, Vec<(usize, Standing)>, Vec<String>);
 
 fn refused(why: Unusable) -> PyErr {
     PyValueError::new_err(why.to_string())
@@ -51,8 +53,10 @@ struct Pairs(Paired);
 #[pymethods]
 impl Pairs {
     #[new]
+    #[expect(clippy::fn_params_excessive_bools, reason = "Python's keyword")]
     fn new(logarithms: Vec<f64>, exact: bool, confidence: f64) -> PyResult<Pairs> {
-        Paired::of(logarithms, exact, confidence).map(Pairs).map_err(refused)
+        let replications = if exact { Replications::Same } else { Replications::Varied };
+        Paired::of(logarithms, replications, confidence).map(Pairs).map_err(refused)
     }
 
     /// The logarithms of the ratios of two contenders, and whether every replication gave the same two values.
@@ -103,7 +107,7 @@ fn leads(values: Vec<Vec<Option<f64>>>, first: usize, alike: f64, confidence: f6
 /// Returns the places in order, who was compared with whom, and the sentences of a verdict.
 #[pyfunction]
 #[pyo3(signature = (names, values, *, better, alike, has, of, every))]
-#[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+#[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "Python's keywords")]
 fn verdict(
     names: Vec<String>,
     values: Vec<Vec<Option<f64>>>,
@@ -112,7 +116,7 @@ fn verdict(
     has: String,
     of: String,
     every: bool,
-) -> PyResult<(Vec<usize>, Vec<(usize, Standing)>, Vec<String>)> {
+) -> PyResult<Judged> {
     let better = if better == "higher" { Better::Higher } else { Better::Lower };
     let found = Verdict { names, values, better, alike, has, of, every };
     let leads = found.leads().map_err(refused)?.into_iter();

@@ -61,10 +61,10 @@ impl Interval {
     }
 
     /// Returns an interval of logarithms as one of what they are the logarithms of.
-    pub(crate) fn from_logarithms(self) -> Interval {
-        let ends = self.ends.map(|(low, high)| (libm::exp(low), libm::exp(high)));
-        let method = if self.exact() { self.method } else { self.method + OF_LOGARITHMS };
-        Interval { value: libm::exp(self.value), ends, method, ..self }
+    pub(crate) fn from_logarithms(found: Interval) -> Interval {
+        let ends = found.ends.map(|(low, high)| (libm::exp(low), libm::exp(high)));
+        let method = if found.exact() { found.method } else { found.method + OF_LOGARITHMS };
+        Interval { value: libm::exp(found.value), ends, method, ..found }
     }
 }
 

@@ -12,7 +12,7 @@ mod trimmed;
 mod verdict;
 
 pub use interval::{Interval, SAME, TOO_FEW, Unusable, mean};
-pub use pairs::{Paired, holm, holm_risks};
+pub use pairs::{Paired, Replications, holm, holm_risks};
 pub use ranking::{ALIKE, Lead, Side, leads, replications_needed, side};
 pub use trimmed::{EXACT, p_of_shift, trimmed_mean, trimmed_middle, typical};
 pub use verdict::{Better, Verdict};

@@ -3,6 +3,15 @@
 use crate::interval::{Interval, Unusable, all_same, mean};
 use crate::trimmed::{least_p, p_of_shift, trimmed_mean, trimmed_middle};
 
+/// Whether replications differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replications {
+    /// Every replication gave the same pair of values: the difference is then a fact, not an estimate.
+    Same,
+    /// Some gave others.
+    Varied,
+}
+
 /// How one compares with another, by the logarithms of their ratio in each replication.
 ///
 /// Estimate, interval and p-value are of the logarithms' trimmed mean, so that the p-value is at most 1 − confidence exactly
@@ -39,9 +48,9 @@ impl Paired {
     /// # Errors
     ///
     /// If there is no logarithm or one is not finite.
-    pub fn of(logarithms: Vec<f64>, exact: bool, confidence: f64) -> Result<Paired, Unusable> {
+    pub fn of(logarithms: Vec<f64>, replications: Replications, confidence: f64) -> Result<Paired, Unusable> {
         crate::interval::checked(&logarithms)?;
-        Ok(Paired { logarithms, exact, confidence })
+        Ok(Paired { logarithms, exact: replications == Replications::Same, confidence })
     }
 
     /// Returns the comparison with an interval of another confidence.
@@ -77,7 +86,7 @@ impl Paired {
     /// The trimmed geometric mean of the ratio, with its interval.
     pub fn ratio(&self) -> Interval {
         let estimate = if self.exact { mean } else { trimmed_mean };
-        usable(estimate(&self.logarithms, self.confidence)).from_logarithms()
+        Interval::from_logarithms(usable(estimate(&self.logarithms, self.confidence)))
     }
 
     /// Whether the interval of the ratio lies between two ratios around its estimate.

@@ -86,7 +86,7 @@ pub fn typical(values: &[f64], confidence: f64) -> Result<Interval, Unusable> {
     }
     if values.iter().all(|value| *value > 0.0) {
         let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
-        return Ok(trimmed_mean(&logarithms, confidence)?.from_logarithms());
+        return Ok(Interval::from_logarithms(trimmed_mean(&logarithms, confidence)?));
     }
     trimmed_mean(values, confidence)
 }

@@ -144,10 +144,8 @@ impl Verdict {
 fn ratio(lead: &Lead) -> String {
     let found = lead.pair.ratio();
     let ends = found.ends.map(|(low, high)| [low, high]);
-    let mut near = ends.iter().flatten().filter(|end| **end != 1.0);
-    let is_shown = |digits: usize, end: f64| format!("{end:.*}", digits - 1).parse() != Ok(1.0);
-    let digits = (3..6).find(|digits| near.clone().all(|end| is_shown(*digits, *end))).unwrap_or(6);
-    debug_assert!(near.all(|end| end.is_finite()));
+    let is_shown = |digits: usize, end: f64| end == 1.0 || format!("{end:.*}", digits - 1).parse() != Ok(1.0);
+    let digits = (3..6).find(|digits| ends.iter().flatten().all(|end| is_shown(*digits, *end))).unwrap_or(6);
     plain::interval(&found, Style { digits, ..Style::default() })
 }
 
