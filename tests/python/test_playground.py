@@ -246,6 +246,20 @@ def test_a_comparison_can_be_cancelled(page: Path) -> None:
     assert said == "Cancelled: no replication was complete."
 
 
+def test_the_last_of_two_questions_is_answered(page: Path) -> None:
+    """The second is asked while the first still runs."""
+    found = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        const state = page.document.body?.dataset;
+        if (state?.state === "running" && at("size").value === "2GB") { at("size").value = "100kB"; at("go").click(); }
+        if (state?.traced === undefined) return "";
+        return `${at("headline").textContent}; ${at("cancel").disabled}; ${at("problem").hidden}`;""",
+        fragment=ADDRESS.replace("200kB", "2GB"),
+    )
+    assert found == "10Mbit/s, RTT 21ms, loss 2%, queue 1000p; 100kB over https; 7 replications; true; true"
+
+
 def test_a_phone_shows_all_of_it(page: Path) -> None:
     width = ask(page, f"{DONE} return String(page.document.documentElement.scrollWidth);", fragment=ADDRESS, width=360)
     assert int(width) <= 360

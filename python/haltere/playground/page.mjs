@@ -22,6 +22,7 @@ async function unpacked(text) {
 
 let local, pool, known, columns;
 let last = null; // the question that was answered, with its scenarios
+let asks = 0; // how often was asked: an answer to an earlier question is not shown
 
 function options(select, list) {
   select.replaceChildren(...list.map(([value, text]) => new Option(text, value)));
@@ -86,6 +87,7 @@ function running(is) {
 async function run(question) {
   const scenarios = planned(question);
   const sets = groups(question);
+  const mine = (asks += 1);
   const total = question.replications * sets.length;
   const results = Array.from({ length: question.replications }, () => []);
   let done = 0, told = 0;
@@ -95,6 +97,7 @@ async function run(question) {
   say(`Running ${counted(total, "run")}.`);
   const asked = results.flatMap((own, replication) => sets.map(async (_, group) => {
     own[group] = await pool.ask({ run: { scenario: scenarios[replication % 2][group], seed: question.seed, replication } });
+    if (mine !== asks) return;
     done += 1;
     at("progress").value = done;
     if (done * 4 >= total * (told + 1) && done < total) {
@@ -103,6 +106,7 @@ async function run(question) {
     }
   }));
   const outcomes = await Promise.allSettled(asked);
+  if (mine !== asks) return;
   running(false);
   const broken = outcomes.find((one) => one.status === "rejected" && !(one.reason instanceof Cancelled));
   if (broken) throw broken.reason;
@@ -129,9 +133,11 @@ function offerRuns(complete) {
 /** Traces one replication of all contenders. */
 async function look() {
   const { question, scenarios, sets } = last;
+  const mine = asks;
   const replication = Number(at("replication").value);
   at("trace").setAttribute("aria-busy", "true");
   const traced = await Promise.all(scenarios[replication % 2].map((text) => pool.ask({ trace: { scenario: text, seed: question.seed, replication, points: POINTS } })));
+  if (mine !== asks || replication !== Number(at("replication").value)) return;
   last.runs = traced.map((one, group) => {
     const names = sets[group].flatMap((contender) => Array(question.flows).fill(contender));
     const looks = names.map((_, place) => (question.share ? place : group));
@@ -165,10 +171,15 @@ async function submit() {
     await run(asked);
     state.answered = "yes";
   } catch (error) {
-    if (error instanceof Cancelled) return;
-    running(false);
-    showError(error);
+    tell(error);
   }
+}
+
+/** Says what went wrong; that something was cancelled is no error. */
+function tell(error) {
+  if (error instanceof Cancelled) return;
+  running(false);
+  showError(error);
 }
 
 function adapted() {
@@ -217,7 +228,7 @@ async function begin() {
   listen(adapted);
   at("form").addEventListener("submit", (event) => { event.preventDefault(); submit(); });
   at("cancel").addEventListener("click", () => pool.cancel());
-  at("replication").addEventListener("change", look);
+  at("replication").addEventListener("change", () => look().catch(tell));
   for (const button of document.querySelectorAll("[data-copies]")) button.addEventListener("click", () => copy(button));
   let width = 0;
   new ResizeObserver(([{ contentRect }]) => {

@@ -16,7 +16,7 @@ self.onmessage = async ({ data }) => {
     if (error instanceof WebAssembly.RuntimeError) {
       // A module that broke off is not used again.
       asking = asker(compiled);
-      message = `the simulator broke off (${message}): please report the address of this page`;
+      message = `the simulator broke off (${message}): ask for fewer data if memory may be short, else report the address of this page`;
     }
     self.postMessage({ id: data.id, error: { message, path: error.path ?? "" } });
   }
