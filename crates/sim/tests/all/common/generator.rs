@@ -39,7 +39,7 @@ struct Draw {
     stream: Stream,
     /// The random stream of the handshakes alone, so that they do not change the rest of a scenario.
     handshakes: Stream,
-    /// That of tunnels, circuit breakers and sources of data alone.
+    /// The random stream of tunnels, circuit breakers and supplies alone.
     further: Stream,
     hope: Hope,
     /// Of the slowest link, bit/s.
