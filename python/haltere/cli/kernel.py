@@ -10,7 +10,7 @@ from haltere.rig import kernel, machines
 def build(source: str | None, suite: str | None, hz: int, jobs: int | None, *, if_missing: bool) -> None:
     """Build a kernel and print its version."""
     there = kernel.built()
-    if if_missing and any(one.tree for one in there):
+    if if_missing and any(one.tree and kernel.can_be_a_node(one) for one in there):
         show.say(f"Linux {there[0].version} at {there[0].hz} Hz is there already")
         return
     with show.progress("building the kernel") as advance:

@@ -347,6 +347,11 @@ def options(kernel: Kernel) -> frozenset[str]:
     return frozenset(line.removesuffix("=y").removeprefix("CONFIG_") for line in lines if line.endswith("=y"))
 
 
+def can_be_a_node(kernel: Kernel) -> bool:
+    """Whether the simulator can give it its clock and its network cards (`crates/kernel`)."""
+    return {"VIRTIO_UML", "VIRTIO_NET"} <= options(kernel)
+
+
 def unknown_options(kernel: Kernel) -> list[str]:
     """Return the options of the project's configuration that a built kernel does not have."""
     there = options(kernel)

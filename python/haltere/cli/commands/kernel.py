@@ -35,7 +35,7 @@ def kernel_build(
     jobs: Annotated[int | None, typer.Option(help="Compilers at once (default: one a CPU).")] = None,
     if_missing: Annotated[
         bool,
-        typer.Option("--if-missing", help="Do nothing if there is a kernel that takes files."),
+        typer.Option("--if-missing", help="Do nothing if there is a kernel that takes files and can be a node."),
     ] = False,
 ) -> None:
     """Build a user-mode Linux with time travel from Debian's source package or any kernel tree; some minutes, no root.

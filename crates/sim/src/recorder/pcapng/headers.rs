@@ -41,7 +41,8 @@ pub(super) fn write(
     bytes: &mut Vec<u8>,
 ) -> Result<(), String> {
     if let Body::Ip(packet_of_kernel) = &packet.body {
-        return Ok(as_written(packet_of_kernel, packet, [from, to], bytes));
+        as_written(packet_of_kernel, packet, [from, to], bytes);
+        return Ok(());
     }
     let len = (packet.len as usize).min(usize::from(u16::MAX));
     let protocol = match packet.body {
