@@ -1,4 +1,4 @@
-//! What one direction of a connection's segments tells, seen where they leave: counters, samples of the RTT, how much is in flight.
+//! One direction of a connection, from its segments where they leave: counters, samples of the RTT, how much is in flight.
 
 use crate::segment::Segment;
 use haltere_net::Time;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a kernel did that no sound kernel does. It ends the run.
+/// A deed of a kernel that no sound kernel does. It ends the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault(pub &'static str);
 

@@ -1,4 +1,5 @@
-//! What the simulator reads of a kernel's packets, and writes into them: pure functions over their bytes, which may be any.
+//! The headers of a kernel's packets, as far as the simulator reads them and writes into them: pure functions over bytes, which may be
+//! any.
 
 use crate::checksum;
 use haltere_net::Ecn;
@@ -10,7 +11,7 @@ const TCP: u8 = 6;
 const IP: usize = 20;
 const HEADER: usize = 20;
 
-/// What is read of a TCP segment in an IPv4 packet.
+/// The headers of a TCP segment in an IPv4 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// From where.

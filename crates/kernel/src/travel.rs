@@ -11,7 +11,7 @@ pub const MESSAGE: usize = 16;
 /// A request that can never come true: the kernel sleeps for good (`S64_MAX`).
 pub const NEVER: u64 = i64::MAX as u64;
 
-/// What a message asks for.
+/// The request in a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// An answer.
@@ -46,7 +46,7 @@ const OPS: [(u32, Op); 8] = [
 /// A message, `struct um_timetravel_msg`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// What it asks for.
+    /// The request in it.
     pub op: Op,
     /// The number that its answer must have.
     pub seq: u32,

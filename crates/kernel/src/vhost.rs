@@ -49,11 +49,11 @@ pub struct Region {
 pub enum Request {
     /// Which virtio features the card has.
     Features,
-    /// Those of them that the kernel uses.
+    /// The virtio features that the kernel uses.
     UseFeatures(u64),
     /// Which protocol features we have.
     Protocol,
-    /// Those of them that the kernel uses.
+    /// The protocol features that the kernel uses.
     UseProtocol(u64),
     /// The pipe for our interrupts goes with it.
     Back,
@@ -79,9 +79,9 @@ pub enum Request {
         ring: usize,
         /// The descriptors.
         descriptors: u64,
-        /// Those that we have used.
+        /// The ring of what we have used.
         used: u64,
-        /// Those that we may use.
+        /// The ring of what we may use.
         available: u64,
     },
     /// A ring is used from now on, or is not any more.
