@@ -36,7 +36,7 @@ pub struct Identity {
     pub mtu: u16,
 }
 
-/// What the kernel is answered.
+/// The answer to the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// Nothing.
@@ -109,6 +109,11 @@ impl Card {
     /// Takes the kernel's memory, which was mapped.
     pub fn remember(&mut self, memory: Memory) {
         self.memory = Some(memory);
+    }
+
+    /// The kernel's memory, once it is known.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
     }
 
     fn enable(&mut self, number: usize, on: bool) -> Result<(), Fault> {

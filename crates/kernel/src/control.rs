@@ -1,5 +1,6 @@
-//! What passes between the simulator and the program inside a kernel: commands one way, events the other, as records in Ethernet frames on
-//! a card of their own. Both sides read the other's bytes as hostile. Numbers are little-endian.
+//! The words between the simulator and the program inside a kernel: commands one way, events the other. They are records in Ethernet
+//! frames on a card of their own; events stand in a page of memory, which is looked at whenever the kernel waits, as far as that has
+//! room: a system call less for each. Both sides read the other's bytes as hostile. Numbers are little-endian.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -9,6 +10,10 @@ pub const ETHER_TYPE: u16 = 0x88b5;
 pub const ETHERNET: usize = 14;
 /// The most bytes of records in a frame.
 pub const ROOM: usize = 1500;
+/// Bytes of the page for events, and those of the length before them.
+pub const PAGE: usize = 4096;
+/// See [`PAGE`].
+pub const LENGTH: usize = 4;
 /// The longest text, bytes.
 const TEXT: usize = 200;
 /// The most bytes of `struct tcp_info`.
@@ -84,7 +89,11 @@ pub enum Command {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The program has begun.
-    Ready,
+    Ready {
+        /// The physical address of its page for events: their length in bytes (4 bytes), which whoever has read them sets to 0, and the
+        /// events. 0 if there is none.
+        page: u64,
+    },
     /// A connection that was opened is there.
     Connected {
         /// The socket.
@@ -271,7 +280,10 @@ impl Record for Event {
             into.extend_from_slice(&socket.to_le_bytes());
         };
         match self {
-            Event::Ready => into.push(0),
+            Event::Ready { page } => {
+                into.push(0);
+                into.extend_from_slice(&page.to_le_bytes());
+            }
             Event::Connected { socket } => socket_alone(into, 1, *socket),
             Event::Accepted { listener, socket, remote } => {
                 socket_alone(into, 2, *listener);
@@ -299,7 +311,7 @@ impl Record for Event {
     fn read(kind: u8, body: &[u8]) -> Option<(Event, usize)> {
         rest(body, |r| {
             Some(match kind {
-                0 => Event::Ready,
+                0 => Event::Ready { page: r.u64()? },
                 1 => Event::Connected { socket: r.u32()? },
                 2 => Event::Accepted { listener: r.u32()?, socket: r.u32()?, remote: r.address()? },
                 3 => Event::Received { socket: r.u32()?, bytes: r.u64()? },
@@ -354,7 +366,7 @@ mod tests {
         assert_eq!(payloads.len(), 1);
         assert_eq!(records::<Command>(&payloads[0]), Some(commands()));
         let events = [
-            Event::Ready,
+            Event::Ready { page: 1 << 20 },
             Event::Connected { socket: 9 },
             Event::Accepted { listener: 1, socket: 1 << 31, remote: "10.0.0.2:80".parse().unwrap() },
             Event::Received { socket: 1, bytes: 77 },

@@ -368,7 +368,7 @@ impl Host {
                 return None;
             }
             News::Failed { socket, .. } | News::Info { socket, .. } => socket,
-            News::Ready | News::Accepted { .. } => return None,
+            News::Ready { .. } | News::Accepted { .. } => return None,
         };
         let number = *self.by_socket.get(&socket)?;
         let one = self.connections.get_mut(&number)?;
@@ -388,7 +388,7 @@ impl Host {
                 one.socket = None;
                 one.fail(errno);
             }
-            News::Info { .. } | News::Ready | News::Accepted { .. } => {}
+            News::Info { .. } | News::Ready { .. } | News::Accepted { .. } => {}
         }
         Some(number)
     }

@@ -1,7 +1,7 @@
 //! A kernel that runs when it is told to, at the time that it is told.
 
 use crate::boot::Boot;
-use crate::card::{Answer, Card};
+use crate::card::{Answer, Card, Memory};
 use crate::error::{Error, Fault};
 use crate::pin::{self, Pin};
 use crate::process::Process;
@@ -267,6 +267,11 @@ impl Kernel {
     /// The next frame that the kernel has sent, with its card.
     pub fn take(&mut self) -> Option<(usize, Vec<u8>)> {
         self.sent.pop_front()
+    }
+
+    /// The kernel's memory. Whatever is read there is to be taken as hostile.
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        self.slots.first()?.card.memory()
     }
 
     /// When the kernel wants to run next, or [`Time::NEVER`].

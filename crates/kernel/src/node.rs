@@ -2,11 +2,12 @@
 
 use crate::boot::Boot;
 use crate::card::Identity;
-use crate::control::{self, Command, ETHER_TYPE, ETHERNET, Event};
+use crate::control::{self, Command, ETHER_TYPE, ETHERNET, Event, LENGTH, PAGE};
 use crate::error::{Error, Fault};
 use crate::kernel::Kernel;
 use haltere_net::Time;
 use std::collections::VecDeque;
+use vm_memory::{Bytes, GuestAddress};
 
 /// The card of commands and events.
 const CONTROL: usize = 0;
@@ -20,6 +21,8 @@ pub struct Node {
     commands: Vec<Command>,
     events: VecDeque<Event>,
     packets: VecDeque<(usize, Vec<u8>)>,
+    /// The physical address of the page for events, if there is one.
+    page: Option<GuestAddress>,
 }
 
 /// An Ethernet header to a card, from nobody.
@@ -41,9 +44,11 @@ impl Node {
         boot.cards.insert(CONTROL, Identity { mac: [2, 0, 0, 0xc0, 0, 0], mtu: 1500 });
         let kernel = Kernel::boot(&boot)?;
         let (commands, events, packets) = (Vec::new(), VecDeque::new(), VecDeque::new());
-        let mut node = Node { kernel, cards: boot.cards, commands, events, packets };
+        let mut node = Node { kernel, cards: boot.cards, commands, events, packets, page: None };
         node.sort()?;
-        if node.events.pop_front() != Some(Event::Ready) {
+        if let Some(Event::Ready { page }) = node.events.pop_front() {
+            node.page = Some(GuestAddress(page)).filter(|page| page.0 != 0);
+        } else {
             let console = node.kernel.last_words();
             let init = boot.init.display();
             return Err(Error::Missing(format!(
@@ -103,7 +108,25 @@ impl Node {
                 _ => {}
             }
         }
-        Ok(())
+        match self.read_page() {
+            Some(true) => Ok(()),
+            _ => Err(self.garbled()),
+        }
+    }
+
+    /// Takes the events from their page. `None` if they are none, and false if the page is not in the kernel's memory.
+    fn read_page(&mut self) -> Option<bool> {
+        let (Some(page), Some(memory)) = (self.page, self.kernel.memory()) else { return Some(true) };
+        let Ok(length) = memory.read_obj::<u32>(page) else { return Some(false) };
+        let length = u32::from_le(length) as usize;
+        if length == 0 {
+            return Some(true);
+        }
+        let mut bytes = vec![0; length.min(PAGE - LENGTH)];
+        let read = memory.read_slice(&mut bytes, GuestAddress(page.0.checked_add(LENGTH as u64)?));
+        let done = read.and_then(|()| memory.write_obj(0u32, page));
+        self.events.extend(control::records::<Event>(&bytes)?);
+        Some(done.is_ok())
     }
 
     fn garbled(&mut self) -> Error {

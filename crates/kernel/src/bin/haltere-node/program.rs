@@ -1,7 +1,7 @@
 //! The loop, and what commands do.
 
-use crate::sys;
-use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, HOST, ROOM};
+use crate::sys::{self, Page};
+use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, HOST, LENGTH, PAGE, ROOM};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, write};
@@ -51,6 +51,8 @@ struct Program {
     sockets: BTreeMap<u32, Socket>,
     accepted: u32,
     events: Vec<Event>,
+    /// The page for events, if there is one.
+    page: Option<Page>,
     /// Sockets of which the last frame told something.
     told: Vec<u32>,
 }
@@ -60,11 +62,14 @@ pub fn run() -> io::Result<()> {
     let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::empty(), None)?;
     sys::switch_on(any.as_fd(), "eth0")?;
     let control = sys::packet_socket("eth0", ETHER_TYPE)?;
+    let page = Page::new().ok();
+    let events = vec![Event::Ready { page: page.as_ref().map_or(0, Page::address) }];
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &control, EventData::new_u64(CONTROL), EventFlags::IN)?;
     let mut program =
-        Program { epoll, control, sockets: BTreeMap::new(), accepted: 0, events: vec![Event::Ready], told: Vec::new() };
+        Program { epoll, control, sockets: BTreeMap::new(), accepted: 0, events, page: None, told: Vec::new() };
     program.say()?;
+    program.page = page;
     let mut ready = Vec::with_capacity(64);
     loop {
         ready.clear();
@@ -84,9 +89,23 @@ pub fn run() -> io::Result<()> {
 }
 
 impl Program {
-    /// Tells what happened.
+    /// Tells what happened: in the page, or in frames when it is full. Its events come first then.
     fn say(&mut self) -> io::Result<()> {
-        for payload in control::payloads(&std::mem::take(&mut self.events)) {
+        let mut payloads = control::payloads(&std::mem::take(&mut self.events));
+        if let Some(page) = &mut self.page {
+            let length = u32::from_le_bytes([0, 1, 2, 3].map(|at| page.get(at))) as usize;
+            let more: usize = payloads.iter().map(Vec::len).sum();
+            if LENGTH + length + more <= PAGE {
+                page.put(LENGTH + length, &payloads.concat());
+                page.put(0, &((length + more) as u32).to_le_bytes());
+                return Ok(());
+            }
+            let before: Vec<u8> = (LENGTH..LENGTH + length).map(|at| page.get(at)).collect();
+            let before = control::records::<Event>(&before).unwrap_or_default();
+            page.put(0, &[0; LENGTH]);
+            payloads.splice(0..0, control::payloads(&before));
+        }
+        for payload in payloads {
             let mut frame = [0; ETHERNET + ROOM];
             frame[..6].fill(0xff);
             frame[6] = 2;

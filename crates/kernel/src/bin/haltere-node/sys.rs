@@ -54,6 +54,83 @@ pub fn packet_socket(name: &str, kind: u16) -> io::Result<std::os::fd::OwnedFd> 
     Ok(fd)
 }
 
+/// A page that this program shares with whoever reads the kernel's memory. The kernel never moves it: it is the ring of a packet socket
+/// that receives nothing.
+pub struct Page {
+    start: *mut u8,
+    address: u64,
+    _socket: std::os::fd::OwnedFd,
+}
+
+impl Page {
+    /// Bytes of it.
+    const BYTES: usize = haltere_kernel::control::PAGE;
+
+    /// Makes a page of zeros.
+    pub fn new() -> io::Result<Page> {
+        use std::os::fd::FromRawFd;
+        // SAFETY: no memory is involved; protocol 0 receives nothing.
+        let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM, 0) };
+        check(raw)?;
+        // SAFETY: the descriptor was just made and is nobody else's.
+        let socket = unsafe { std::os::fd::OwnedFd::from_raw_fd(raw) };
+        // `struct tpacket_req`: one block of one page, with two frames.
+        let request = [Self::BYTES as u32, 1, Self::BYTES as u32 / 2, 2];
+        // SAFETY: the kernel reads the numbers, whose size is given.
+        check(unsafe {
+            let length = size_of_val(&request) as libc::socklen_t;
+            libc::setsockopt(raw, libc::SOL_PACKET, libc::PACKET_RX_RING, request.as_ptr().cast(), length)
+        })?;
+        // SAFETY: a new mapping of the ring just made, of its very size, at an address the kernel chooses.
+        let start = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), Self::BYTES, access, libc::MAP_SHARED, raw, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mut page = Page { start: start.cast(), address: 0, _socket: socket };
+        page.put(0, &[0; Self::BYTES]);
+        page.address = page.physical()?;
+        Ok(page)
+    }
+
+    /// Its physical address (proc_pid_pagemap(5)).
+    fn physical(&self) -> io::Result<u64> {
+        use std::os::unix::fs::FileExt;
+        let mut entry = [0; 8];
+        let number = self.start as u64 / Self::BYTES as u64;
+        std::fs::File::open("/proc/self/pagemap")?.read_exact_at(&mut entry, number * 8)?;
+        let entry = u64::from_le_bytes(entry);
+        let frame = entry & ((1 << 55) - 1);
+        if entry >> 63 == 0 || frame == 0 {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(frame * Self::BYTES as u64)
+    }
+
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Writes bytes from position `at` on, as far as there is room.
+    pub fn put(&mut self, at: usize, bytes: &[u8]) {
+        for (at, byte) in (at..Self::BYTES).zip(bytes) {
+            // SAFETY: the position is within the mapping, which lives as long as this value.
+            unsafe { self.start.add(at).write_volatile(*byte) };
+        }
+    }
+
+    /// The byte at a position; 0 beyond the end.
+    pub fn get(&self, at: usize) -> u8 {
+        if at >= Self::BYTES {
+            return 0;
+        }
+        // SAFETY: as above.
+        unsafe { self.start.add(at).read_volatile() }
+    }
+}
+
 /// `struct ifreq` of netdevice(7).
 pub struct Interface(libc::ifreq);
 
