@@ -98,7 +98,7 @@ def built() -> list[Kernel]:
     """Return the kernels there are; the first one is the default.
 
     The newest comes first, but those that are newer than `AGREED` come last. Among equals the one with the default
-    timer frequency is first, then one that loads modules.
+    timer frequency is first, then one that loads modules, then one that can be a node of the simulator.
     """
     found = []
     for about in cache().glob("*/about.json"):
@@ -107,9 +107,11 @@ def built() -> list[Kernel]:
             program = about.parent / "linux"
             if os.access(program, os.X_OK):
                 found.append(Kernel(about.parent.name, program, data["version"], int(data["hz"]), data["config"]))
-    return sorted(
-        found, key=lambda k: (*_order(k.version), k.hz == DEFAULT_HZ, k.tree is not None, k.name), reverse=True
-    )
+
+    def rank(k: Kernel) -> tuple[object, ...]:
+        return *_order(k.version), k.hz == DEFAULT_HZ, k.tree is not None, can_be_a_node(k), k.name
+
+    return sorted(found, key=rank, reverse=True)
 
 
 def find(name: str | None = None) -> Kernel:
