@@ -351,7 +351,9 @@ def options(kernel: Kernel) -> frozenset[str]:
 
 def can_be_a_node(kernel: Kernel) -> bool:
     """Whether the simulator can give it its clock and its network cards (`crates/kernel`)."""
-    return {"VIRTIO_UML", "VIRTIO_NET"} <= options(kernel)
+    with contextlib.suppress(OSError):
+        return {"VIRTIO_UML", "VIRTIO_NET"} <= options(kernel)
+    return False
 
 
 def unknown_options(kernel: Kernel) -> list[str]:
