@@ -54,7 +54,12 @@ impl Kernels {
     /// # Errors
     /// If there is no kernel, or none that can be an end as it is wanted.
     pub fn end(&self, end: End) -> Result<Box<dyn Endpoint>, Error> {
-        let mtu = u16::try_from(end.mtu.min(LONGEST)).unwrap_or(1500);
+        let mtu = u16::try_from(end.mtu).ok().filter(|mtu| u32::from(*mtu) <= LONGEST).ok_or_else(|| {
+            let given = end.mtu;
+            Error::Missing(format!(
+                "the MTU is {given} bytes, and a kernel's card has at most {LONGEST}: set mtu to 1500B"
+            ))
+        })?;
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let host = match shared.hosts.get(&end.node) {
             Some(host) => host.clone(),

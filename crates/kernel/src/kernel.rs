@@ -28,8 +28,10 @@ use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, MmapRegion};
 const SLICE: Duration = Duration::from_millis(100);
 /// The time of day at which kernels begin, ns since 1970: 2024-01-01. No result depends on it.
 const TIME_OF_DAY: u64 = 1_704_067_200_000_000_000;
-/// The most times that a kernel may run at one instant.
+/// The most times that a kernel may run at one instant, and the most messages before it waits.
 const ROUNDS: u32 = 100_000;
+/// The most frames that it may send at one instant.
+const FRAMES: usize = 1 << 20;
 
 /// A card with its socket and the pipe for its interrupts.
 struct Slot {
@@ -58,6 +60,7 @@ pub struct Kernel {
     booting: bool,
     dropped: u64,
     rounds: u64,
+    requests: u32,
     _pin: Option<Arc<Pin>>,
 }
 
@@ -106,6 +109,7 @@ impl Kernel {
             booting: true,
             dropped: 0,
             rounds: 0,
+            requests: 0,
             _pin: pin,
         };
         kernel.come_up(&shared, boot)?;
@@ -261,7 +265,7 @@ impl Kernel {
             slot.interrupt[1] = any && slot.card.wants_room();
             done.map_err(|why| self.broken(why))?;
         }
-        Ok(())
+        if self.sent.len() > FRAMES { Err(self.broken(Fault("it sends without end"))) } else { Ok(()) }
     }
 
     /// The next frame that the kernel has sent, with its card.
@@ -304,7 +308,7 @@ impl Kernel {
 
     /// Serves the kernel until it waits, and notes when it wants to run next.
     fn until_it_waits(&mut self) -> Result<(), Error> {
-        loop {
+        for _ in 0..ROUNDS {
             let message = self.hear()?;
             let time = match message.op {
                 Op::Wait => {
@@ -319,6 +323,7 @@ impl Kernel {
             let answer = Message { op: Op::Ack, seq: message.seq, time }.bytes();
             send(&self.clock, &answer, SendFlags::NOSIGNAL).map_err(|e| self.lost(e))?;
         }
+        Err(self.broken(Fault("it asks for the time without end")))
     }
 
     /// The next message of its clock. Meanwhile its cards are served: always while it boots, and later when it says nothing for long.
@@ -371,6 +376,10 @@ impl Kernel {
 
     /// Reads a request of a card, with the descriptors that come along.
     fn request(&mut self, card: usize) -> Result<(), Error> {
+        self.requests += 1;
+        if self.requests > ROUNDS {
+            return Err(self.broken(Fault("a network card is set up without end")));
+        }
         let socket = &self.slots[card].socket;
         let mut head = [0; HEADER];
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
