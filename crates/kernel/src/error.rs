@@ -13,7 +13,7 @@ pub enum Error {
     Missing(String),
     /// A system call for it failed.
     Host(String),
-    /// It has died, with the last lines of its console.
+    /// It has died: how, with the last lines of its console.
     Died(String),
     /// It did not wait within the limit on the machine's clock, with the last lines of its console.
     Hangs(String),
@@ -31,7 +31,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, console) = match self {
             Error::Missing(what) | Error::Host(what) => return f.write_str(what),
-            Error::Died(console) => ("a kernel has died", console),
+            Error::Died(how) => return write!(f, "a kernel has died: {how}"),
             Error::Hangs(console) => ("a kernel gave no answer for too long and was ended", console),
             Error::Broken(what, console) => {
                 write!(f, "a kernel or the program inside it cannot be trusted: {what}")?;

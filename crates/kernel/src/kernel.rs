@@ -439,7 +439,7 @@ impl Kernel {
 
     fn lost(&mut self, why: Errno) -> Error {
         match why {
-            Errno::PIPE | Errno::CONNRESET => Error::Died(self.process.last_words()),
+            Errno::PIPE | Errno::CONNRESET => Error::Died(self.process.how_it_ended()),
             why => Error::host("speak with a kernel", why),
         }
     }

@@ -5,7 +5,9 @@ use crate::boot::Boot;
 use crate::error::Error;
 use crate::pin;
 use crate::sys;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,6 +18,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The end of a console that is looked at, bytes, and the most that errors show of it, characters.
 const READ: u64 = 1 << 16;
 const SHOWN: usize = 1000;
+/// How long it is waited for the end of a process that has closed its sockets.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A running kernel. It ends when this is dropped.
 pub(crate) struct Process {
@@ -54,6 +58,22 @@ impl Process {
     /// Its number on the host.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How it has ended, and its last words. A process that has just closed its sockets is given some time to end.
+    pub fn how_it_ended(&mut self) -> String {
+        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw);
+        if let Some(Ok(process)) = id.map(|id| pidfd_open(id, PidfdFlags::empty())) {
+            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&PATIENCE));
+        }
+        let how = match self.child.try_wait() {
+            Ok(Some(status)) => status.to_string(),
+            _ => "it still runs, but has closed its sockets".into(),
+        };
+        match self.last_words() {
+            words if words.is_empty() => how,
+            words => format!("{how}; its console ends with: {words}"),
+        }
     }
 
     /// The last lines of its console, in one; if it has panicked, from there on.
