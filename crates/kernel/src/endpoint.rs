@@ -5,7 +5,7 @@ use crate::control::Command;
 use crate::end::End;
 use crate::error::Error;
 use crate::host::{Connection, Host};
-use haltere_net::{Cx, Packet, PathId, Time};
+use haltere_net::{Cx, Metric, Packet, PathId, Time};
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,7 +86,7 @@ impl Kernels {
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
             host.add(Connection::with(stats))
         };
-        Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false }))
+        Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false, recorded: None }))
     }
 }
 
@@ -98,11 +98,29 @@ struct KernelEndpoint {
     opened: bool,
     /// The application has ended its stream.
     ended: bool,
+    /// The bytes in flight that were recorded last.
+    recorded: Option<u64>,
 }
 
 impl KernelEndpoint {
     fn host(&self) -> MutexGuard<'_, Host> {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records what packets tell: how much is in flight, and the newest RTT.
+    fn record(&mut self, before: Option<u128>, cx: &mut Cx<'_>) {
+        if !cx.probing() {
+            return;
+        }
+        let host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(one) = host.peek(self.number) else { return };
+        let in_flight = one.direction.in_flight();
+        if self.recorded.replace(in_flight) != Some(in_flight) {
+            cx.record(Metric::BytesInFlight, in_flight);
+        }
+        if let Some(rtt) = before.and_then(|before| one.stats.rtt_sum_ns.checked_sub(before)).filter(|rtt| *rtt > 0) {
+            cx.record(Metric::Rtt, u64::try_from(rtt).unwrap_or(u64::MAX));
+        }
     }
 
     fn with<T: Default>(&self, act: impl FnOnce(&mut Connection) -> T) -> T {
@@ -129,6 +147,7 @@ impl Endpoint for KernelEndpoint {
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         let mut host = self.host();
         host.called_by(self.number, cx.me);
+        let before = host.peek(self.number).map(|one| one.stats.rtt_sum_ns);
         let packet = packet.into_contents();
         match packet.body {
             Body::Ip(bytes) => host.deliver(self.number, bytes, packet.ecn, cx.now),
@@ -139,6 +158,8 @@ impl Endpoint for KernelEndpoint {
             }
         }
         host.run(cx.now, self.number);
+        drop(host);
+        self.record(before, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
@@ -153,6 +174,8 @@ impl Endpoint for KernelEndpoint {
         let mut host = self.host();
         host.run(cx.now, self.number);
         let (ecn, packet) = host.get(self.number)?.packets.pop_front()?;
+        drop(host);
+        self.record(None, cx);
         let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
         Some(Packet::new(length, Body::Ip(packet)).with(|p| p.ecn = ecn))
     }

@@ -183,8 +183,8 @@ columns! {
             ],
             ..COUNT
         },
-        /// Retransmissions that were not needed.
-        pub spurious_retransmissions: u64 = COUNT,
+        /// Retransmissions that were not needed; not of kernels as nodes, whose packets do not tell.
+        pub spurious_retransmissions: Option<u64> = COUNT,
         /// Bytes of data that the server sent again on another path; not of production stacks, which do not tell.
         pub reinjected_bytes: Option<u64> = About { whole: Whole::Sum, ..OF_ORDER },
         /// Bytes that the receiver acknowledged and handed to the application though they never arrived, if it does so
@@ -213,8 +213,8 @@ columns! {
         pub reordering_extent_p95: Option<f64> = EXTENT,
         /// The largest extent.
         pub reordering_extent_max: Option<u64> = About { whole: Whole::Largest, ..EXTENT },
-        /// Retransmission timeouts (TCP) or persistent congestion (QUIC).
-        pub timeouts: u64 = About { whole: Whole::Sum, ..COST },
+        /// Retransmission timeouts (TCP) or persistent congestion (QUIC); not of kernels as nodes, whose packets do not tell.
+        pub timeouts: Option<u64> = About { whole: Whole::Sum, ..COST },
         /// The shortest round-trip time that the flow's own sender measured.
         pub min_rtt_s: Option<f64> = About {
             whole: Whole::Least,

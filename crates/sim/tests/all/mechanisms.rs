@@ -225,7 +225,7 @@ fn lost(packets: &[u64]) -> Json {
 /// Retransmissions and timeouts.
 fn repairs(contender: &str, packets: &[u64]) -> (u64, u64) {
     let flow = &download(contender, "1MB", lost(packets)).flows[0];
-    (flow.retransmitted_packets, flow.timeouts)
+    (flow.retransmitted_packets, flow.timeouts.unwrap())
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_tail_that_is_lost_takes_a_timeout_without_probes() {
     let offered =
         |result: &haltere_sim::RunResult| result.links.iter().find(|l| l.direction == "down").unwrap().offered_packets;
     let whole = offered(&download("tcp/cubic", "100kB", Json::Null));
-    let timeouts = |contender: &str, last: u64| download(contender, "100kB", lost(&[last])).flows[0].timeouts;
+    let timeouts = |contender: &str, last: u64| download(contender, "100kB", lost(&[last])).flows[0].timeouts.unwrap();
     let tails: Vec<u64> = (whole - 5..=whole).collect();
     assert!(tails.iter().all(|&n| timeouts("tcp/cubic", n) == 0));
     assert!(tails.iter().any(|&n| timeouts("tcp/cubic-tlp", n) == 1));
@@ -268,6 +268,7 @@ fn a_retransmission_that_is_lost_is_found_by_time_alone() {
             let topology = json!({ "kind": "point-to-point", "link": link });
             run(&common::scenario(&json!({ "topology": topology, "flows": [flow] })), seed, 0).unwrap().flows[0]
                 .timeouts
+                .unwrap()
         });
         many.sum()
     };

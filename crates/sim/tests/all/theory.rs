@@ -34,7 +34,7 @@ impl Bulk {
         });
         let result = run(&scenario(&given), 1, 0).unwrap();
         assert_eq!(result.error, None);
-        assert_eq!(result.flows[0].timeouts, 0);
+        assert_eq!(result.flows[0].timeouts, Some(0));
         let data = if self.contender.starts_with("tcp") { 1448.0 } else { 1440.0 };
         result.flows[0].goodput_bps.unwrap() * self.rtt / 8.0 / data
     }

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from haltere.evaluation.suites.cases import Shown, kilobytes, mbit, seconds
 from haltere.evaluation.suites.seen import Seen, Stay
 
-Look = Callable[[Seen, float], Shown]
+Look = Callable[[Seen, float], Shown | None]
+"""What a check sees; None if the contender does not tell what it needs."""
 _PROBES = ("ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP", "ProbeBW")
 _SEGMENT = 1500.0
 """The path's MTU, bytes."""
@@ -260,7 +261,7 @@ def fills(share: float, start: float, end: float) -> Look:
 def uses_after(share: float, later: float, seconds: float | None = None) -> Look:
     """The receiver gets a share of the link's rate from some seconds after the event on."""
 
-    def look(seen: Seen, t: float) -> Shown:
+    def look(seen: Seen, t: float) -> Shown | None:
         end = seen.end if seconds is None else t + later + seconds
         return uses(share, t + later, end)(seen, t)
 
@@ -490,11 +491,11 @@ def spurious() -> Look:
 def timeouts() -> Look:
     """A retransmission timeout expires. QUIC has none: it probes, and reduces nothing (RFC 9002 section 6.2.4)."""
 
-    def look(seen: Seen, _: float) -> Shown:
+    def look(seen: Seen, _: float) -> Shown | None:
         if "quic" in seen.flow["contender"].partition("/")[0]:
             return Shown(good=True, words="QUIC probes instead, and reduces nothing")
         count = seen.flow["timeouts"]
-        return Shown(bool(count), f"{count}")
+        return None if count is None else Shown(bool(count), f"{count}")
 
     return look
 

@@ -29,12 +29,12 @@ class Check:
     """One sentence of a case.
 
     `inside` says that it needs the variables of the congestion control; the others can be seen on the wire. `look` gets
-    the run and the instant of the event (0 without one).
+    the run and the instant of the event (0 without one), and answers None if the contender does not tell what it needs.
     """
 
     says: str
     inside: bool
-    look: Callable[[Seen, float], Shown]
+    look: Callable[[Seen, float], Shown | None]
 
 
 @dataclass(frozen=True)
