@@ -97,8 +97,10 @@ impl Contender {
     fn on_kernel(&self) -> Result<Subject, String> {
         use haltere_kernel::CONGESTION;
         use haltere_net::nearest::meant;
-        let name = &self.congestion;
-        let congestion = CONGESTION.into_iter().find(|known| known == name).ok_or_else(|| {
+        // Some have other names in the kernel: newreno is reno there.
+        let ours = self.algorithm().ok().and_then(|algorithm| algorithm.linux);
+        let name = ours.unwrap_or(self.congestion.as_str());
+        let congestion = CONGESTION.into_iter().find(|known| *known == name).ok_or_else(|| {
             format!(
                 "Linux has no congestion control {:?}: {}there are {}",
                 shown(name),
