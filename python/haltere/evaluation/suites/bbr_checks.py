@@ -8,7 +8,7 @@ from haltere.evaluation.suites.cases import Shown, kilobytes, mbit, seconds
 from haltere.evaluation.suites.seen import Seen, Stay
 
 Look = Callable[[Seen, float], Shown | None]
-"""What a check sees; None if the contender does not tell what it needs."""
+"""How a check looks at a run. None if the contender does not tell what it needs."""
 _PROBES = ("ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL", "ProbeBW_UP", "ProbeBW")
 _SEGMENT = 1500.0
 """The path's MTU, bytes."""
