@@ -59,6 +59,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return call
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are nodes on Linux alone")
+def test_the_program_inside_kernels_can_be_run_from_it(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        assert packed.getinfo("haltere/haltere-node").external_attr >> 16 & 0o111 == 0o111
+
+
 def test_the_wheel_holds_the_studies_and_nothing_of_the_build(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     for file in [*ROOT.glob("studies/*/*.*"), *ROOT.glob("studies/*/claims/*.py")]:
