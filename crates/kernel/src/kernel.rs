@@ -181,7 +181,7 @@ impl Kernel {
             return Err(Error::Host(format!("a kernel cannot run at {now} ns: its time is {} ns", self.now)));
         }
         if self.wake < now {
-            // What it wanted to do earlier it does earlier: a kernel does not survive that its time passes a timer. Frames wait.
+            // A kernel does not survive that its time passes a timer, so timers that are due earlier run first. Frames wait meanwhile.
             let waiting: Vec<_> = self.slots.iter_mut().map(|slot| std::mem::take(&mut slot.incoming)).collect();
             while self.wake < now {
                 self.run_at(self.wake)?;

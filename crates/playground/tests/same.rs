@@ -1,6 +1,6 @@
 //! The module of WebAssembly answers as the native library does, to the byte.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the simulator's own tests use more of it")]
 #[path = "../../sim/tests/all/common/generator.rs"]
 mod generator;
 #[path = "../../../tests/rust/skips.rs"]

@@ -109,34 +109,3 @@ fn what_is_no_kernel_or_no_program_is_named_with_the_remedy() {
     let said = Node::boot(&boot).err().unwrap().to_string();
     assert!(said.contains("/bin/true") || said.contains("died"), "{said}");
 }
-
-/// Not a test: prints what a boot and a packet cost. `cargo test --release -p haltere-kernel --test all -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures"]
-fn measure() {
-    #[expect(clippy::disallowed_methods, reason = "it measures the machine")]
-    let now = std::time::Instant::now;
-    for flows in [1, 10] {
-        let began = now();
-        let Some(wire) = wire() else { return };
-        let booted = began.elapsed();
-        let mut wire = wire.paced(80, 170);
-        wire.listen("cubic");
-        for socket in 0..flows {
-            wire.connect(socket + 2, "cubic");
-            wire.nodes[0].command(Command::Write { socket: socket + 2, bytes: 60_000_000 / u64::from(flows) });
-        }
-        wire.run_until(seconds(30), |wire| wire.received(1) >= 60_000_000).unwrap();
-        let whole = began.elapsed();
-        let packets = wire.packets as f64;
-        println!(
-            "{flows} flows: boot of two {booted:?}; {} packets in {whole:?}: {:.0} a second, {:.0} without boot; {} and {} rounds; {:?} of virtual time",
-            wire.packets,
-            packets / whole.as_secs_f64(),
-            packets / (whole - booted).as_secs_f64(),
-            wire.nodes[0].kernel().rounds(),
-            wire.nodes[1].kernel().rounds(),
-            wire.now,
-        );
-    }
-}
