@@ -4,7 +4,7 @@
 #![no_main]
 
 use haltere_kernel::card::{Answer, Card, Identity, Memory};
-use haltere_kernel::control::{Command, Event, records};
+use haltere_kernel::control::{Command, Event, Frames, records};
 use haltere_kernel::segment::{Segment, mark};
 use haltere_kernel::travel::Message;
 use haltere_kernel::vhost::{HEADER, Header, Request};
@@ -22,6 +22,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = Message::parse(bytes);
     let _ = records::<Command>(bytes);
     let _ = records::<Event>(bytes);
+    let mut frames = Frames::<Event>::default();
+    let _ = bytes.chunks(40).map(|payload| frames.take(payload)).collect::<Vec<_>>();
     let mut packet = bytes.to_vec();
     if let Some(segment) = Segment::parse(&packet) {
         assert!(segment.data as usize <= packet.len());

@@ -1,29 +1,29 @@
-//! The words between the simulator and the program inside a kernel: commands one way, events the other. They are records in Ethernet
-//! frames on a card of their own; events stand in a page of memory, which is looked at whenever the kernel waits, as far as that has
-//! room: a system call less for each. Both sides read the other's bytes as hostile. Numbers are little-endian.
+//! The words between the simulator and the program inside a kernel: commands one way, events the other. They are records of postcard in
+//! Ethernet frames on a card of their own; events stand in a page of memory, which is looked at whenever the kernel waits, as far as that
+//! has room: a system call less for each. Both sides read the other's bytes as hostile.
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The EtherType of the frames: the first for local experiments (IEEE 802, clause 9.2.4).
 pub const ETHER_TYPE: u16 = 0x88b5;
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
-/// The most bytes of records in a frame.
+/// The most bytes of a frame's payload.
 pub const ROOM: usize = 1500;
+/// The most bytes of records that belong together.
+const MOST: usize = 1 << 20;
 /// Bytes of the page for events, and those of the length before them.
 pub const PAGE: usize = 4096;
 /// See [`PAGE`].
 pub const LENGTH: usize = 4;
-/// The longest text, bytes.
-const TEXT: usize = 200;
-/// The most bytes of `struct tcp_info`.
-const INFO: usize = 512;
-
 /// The socket that stands for the host itself where an event needs one.
 pub const HOST: u32 = u32::MAX;
 
 /// Something that the program inside is to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Command {
     /// Write a value to a file below `/proc/sys/net`.
     Set {
@@ -86,7 +86,7 @@ pub enum Command {
 }
 
 /// Something that happened inside.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Event {
     /// The program has begun.
     Ready {
@@ -136,209 +136,56 @@ pub enum Event {
     },
 }
 
-/// Reads records.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(head)
-    }
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.bytes(N)?.try_into().ok()
-    }
-    fn u8(&mut self) -> Option<u8> {
-        self.array().map(u8::from_le_bytes)
-    }
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-    fn text(&mut self) -> Option<String> {
-        let length = usize::from(self.u8()?);
-        let text = std::str::from_utf8(self.bytes(length).filter(|_| length <= TEXT)?).ok()?;
-        Some(text.to_owned())
-    }
-    fn address(&mut self) -> Option<SocketAddrV4> {
-        let address = self.array::<4>()?;
-        Some(SocketAddrV4::new(address.into(), self.u16()?))
-    }
-}
-
-fn text(into: &mut Vec<u8>, text: &str) {
-    let mut end = text.len().min(TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    into.push(end as u8);
-    into.extend_from_slice(&text.as_bytes()[..end]);
-}
-
-fn address(into: &mut Vec<u8>, address: SocketAddrV4) {
-    into.extend_from_slice(&address.ip().octets());
-    into.extend_from_slice(&address.port().to_le_bytes());
-}
-
-/// A record of one of the two directions.
-pub trait Record: Sized {
-    /// Appends it. Texts are cut at 200 bytes.
-    fn write(&self, into: &mut Vec<u8>);
-    #[doc(hidden)]
-    fn read(kind: u8, body: &[u8]) -> Option<(Self, usize)>;
-}
-
-fn rest<T>(body: &[u8], read: impl FnOnce(&mut Reader<'_>) -> Option<T>) -> Option<(T, usize)> {
-    let mut reader = Reader(body);
-    let record = read(&mut reader)?;
-    Some((record, body.len() - reader.0.len()))
-}
-
-/// The records of a frame's payload. `None` if it holds anything else.
-pub fn records<R: Record>(mut bytes: &[u8]) -> Option<Vec<R>> {
+/// The records that stand one after the other in these bytes. `None` if there is anything else.
+pub fn records<R: DeserializeOwned>(mut bytes: &[u8]) -> Option<Vec<R>> {
     let mut all = Vec::new();
-    while let Some((kind, body)) = bytes.split_first() {
-        let (record, read) = R::read(*kind, body)?;
+    while !bytes.is_empty() {
+        let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
         all.push(record);
-        bytes = body.get(read..)?;
+        bytes = rest;
     }
     Some(all)
 }
 
-impl Record for Command {
-    fn write(&self, into: &mut Vec<u8>) {
-        let socket_alone = |into: &mut Vec<u8>, kind: u8, socket: u32| {
-            into.push(kind);
-            into.extend_from_slice(&socket.to_le_bytes());
-        };
-        match self {
-            Command::Set { name, value } => {
-                into.push(0);
-                text(into, name);
-                text(into, value);
-            }
-            Command::Address { card, address, prefix } => {
-                into.extend_from_slice(&[1, *card, *prefix]);
-                into.extend_from_slice(&address.octets());
-            }
-            Command::Listen { socket, local, congestion } => {
-                socket_alone(into, 2, *socket);
-                address(into, *local);
-                text(into, congestion);
-            }
-            Command::Connect { socket, local, remote, congestion } => {
-                socket_alone(into, 3, *socket);
-                address(into, *local);
-                address(into, *remote);
-                text(into, congestion);
-            }
-            Command::Write { socket, bytes } => {
-                socket_alone(into, 4, *socket);
-                into.extend_from_slice(&bytes.to_le_bytes());
-            }
-            Command::Finish { socket } => socket_alone(into, 5, *socket),
-            Command::Close { socket } => socket_alone(into, 6, *socket),
-            Command::Sample { socket } => socket_alone(into, 7, *socket),
-        }
-    }
+/// Records one after the other, as [`records`] reads them.
+pub fn bytes<'a, R: Serialize + 'a>(records: impl IntoIterator<Item = &'a R>) -> Vec<u8> {
+    // Only what has no length of its own cannot be written, and no record is such.
+    records.into_iter().flat_map(|record| postcard::to_allocvec(record).unwrap_or_default()).collect()
+}
 
-    fn read(kind: u8, body: &[u8]) -> Option<(Command, usize)> {
-        rest(body, |r| {
-            Some(match kind {
-                0 => Command::Set { name: r.text()?, value: r.text()? },
-                1 => {
-                    let (card, prefix) = (r.u8()?, r.u8()?);
-                    let address = Ipv4Addr::from(r.array::<4>()?);
-                    (prefix <= 32).then_some(Command::Address { card, address, prefix })?
-                }
-                2 => Command::Listen { socket: r.u32()?, local: r.address()?, congestion: r.text()? },
-                3 => Command::Connect {
-                    socket: r.u32()?,
-                    local: r.address()?,
-                    remote: r.address()?,
-                    congestion: r.text()?,
-                },
-                4 => Command::Write { socket: r.u32()?, bytes: r.u64()? },
-                5 => Command::Finish { socket: r.u32()? },
-                6 => Command::Close { socket: r.u32()? },
-                7 => Command::Sample { socket: r.u32()? },
-                _ => return None,
-            })
-        })
+/// The payloads of the frames that carry records which belong together. The first byte of each tells whether more frames follow.
+pub fn payloads(records: &[u8]) -> Vec<Vec<u8>> {
+    let pieces = records.chunks(ROOM - 1);
+    let last = pieces.len().saturating_sub(1);
+    pieces.enumerate().map(|(at, piece)| [&[u8::from(at < last)], piece].concat()).collect()
+}
+
+/// Puts the records of several frames together.
+#[derive(Debug)]
+pub struct Frames<R> {
+    bytes: Vec<u8>,
+    kind: PhantomData<R>,
+}
+
+impl<R> Default for Frames<R> {
+    fn default() -> Frames<R> {
+        Frames { bytes: Vec::new(), kind: PhantomData }
     }
 }
 
-impl Record for Event {
-    fn write(&self, into: &mut Vec<u8>) {
-        let socket_alone = |into: &mut Vec<u8>, kind: u8, socket: u32| {
-            into.push(kind);
-            into.extend_from_slice(&socket.to_le_bytes());
-        };
-        match self {
-            Event::Ready { page } => {
-                into.push(0);
-                into.extend_from_slice(&page.to_le_bytes());
-            }
-            Event::Connected { socket } => socket_alone(into, 1, *socket),
-            Event::Accepted { listener, socket, remote } => {
-                socket_alone(into, 2, *listener);
-                into.extend_from_slice(&socket.to_le_bytes());
-                address(into, *remote);
-            }
-            Event::Received { socket, bytes } => {
-                socket_alone(into, 3, *socket);
-                into.extend_from_slice(&bytes.to_le_bytes());
-            }
-            Event::Finished { socket } => socket_alone(into, 4, *socket),
-            Event::Failed { socket, errno } => {
-                socket_alone(into, 5, *socket);
-                into.extend_from_slice(&errno.to_le_bytes());
-            }
-            Event::Info { socket, info } => {
-                socket_alone(into, 6, *socket);
-                let info = &info[..info.len().min(INFO)];
-                into.extend_from_slice(&(info.len() as u16).to_le_bytes());
-                into.extend_from_slice(info);
-            }
+impl<R: DeserializeOwned> Frames<R> {
+    /// The records that are whole with this payload: none while more frames follow. `None` if nobody understands them.
+    pub fn take(&mut self, payload: &[u8]) -> Option<Vec<R>> {
+        let (follows, piece) = payload.split_first()?;
+        if *follows > 1 || self.bytes.len() + piece.len() > MOST {
+            return None;
         }
-    }
-
-    fn read(kind: u8, body: &[u8]) -> Option<(Event, usize)> {
-        rest(body, |r| {
-            Some(match kind {
-                0 => Event::Ready { page: r.u64()? },
-                1 => Event::Connected { socket: r.u32()? },
-                2 => Event::Accepted { listener: r.u32()?, socket: r.u32()?, remote: r.address()? },
-                3 => Event::Received { socket: r.u32()?, bytes: r.u64()? },
-                4 => Event::Finished { socket: r.u32()? },
-                5 => Event::Failed { socket: r.u32()?, errno: i32::from_le_bytes(r.array()?) },
-                6 => {
-                    let (socket, length) = (r.u32()?, usize::from(r.u16()?));
-                    Event::Info { socket, info: r.bytes(length).filter(|_| length <= INFO)?.to_vec() }
-                }
-                _ => return None,
-            })
-        })
-    }
-}
-
-/// Packs records into payloads of frames, as many into each as it has room for.
-pub fn payloads<'a, R: Record + 'a>(records: impl IntoIterator<Item = &'a R>) -> Vec<Vec<u8>> {
-    let mut all: Vec<Vec<u8>> = Vec::new();
-    for record in records {
-        let mut one = Vec::new();
-        record.write(&mut one);
-        match all.last_mut() {
-            Some(last) if last.len() + one.len() <= ROOM => last.extend_from_slice(&one),
-            _ => all.push(one),
+        self.bytes.extend_from_slice(piece);
+        if *follows == 1 {
+            return Some(Vec::new());
         }
+        records(&std::mem::take(&mut self.bytes))
     }
-    all
 }
 
 #[cfg(test)]
@@ -362,9 +209,8 @@ mod tests {
 
     #[test]
     fn records_come_back() {
-        let payloads = payloads(&commands());
-        assert_eq!(payloads.len(), 1);
-        assert_eq!(records::<Command>(&payloads[0]), Some(commands()));
+        let written = bytes(&commands());
+        assert_eq!(records::<Command>(&written), Some(commands()));
         let events = [
             Event::Ready { page: 1 << 20 },
             Event::Connected { socket: 9 },
@@ -374,8 +220,7 @@ mod tests {
             Event::Failed { socket: HOST, errno: 110 },
             Event::Info { socket: 4, info: vec![5; 232] },
         ];
-        let mut bytes = Vec::new();
-        events.iter().for_each(|event| event.write(&mut bytes));
+        let bytes = bytes(&events);
         assert_eq!(records::<Event>(&bytes), Some(events.to_vec()));
         let cut = bytes.len() - 1;
         assert_eq!(records::<Event>(&bytes[..cut]), None);
@@ -383,26 +228,30 @@ mod tests {
 
     #[test]
     fn many_records_take_several_frames() {
-        let many: Vec<Event> = (0..400).map(|socket| Event::Received { socket, bytes: 1 }).collect();
-        let payloads = payloads(&many);
-        assert!(payloads.iter().all(|payload| payload.len() <= ROOM));
-        let back: Vec<Event> = payloads.iter().flat_map(|p| records::<Event>(p).unwrap()).collect();
+        let many: Vec<Event> = (0..4000).map(|socket| Event::Received { socket, bytes: 1 }).collect();
+        let payloads = payloads(&bytes(&many));
+        assert!(payloads.len() > 5 && payloads.iter().all(|payload| payload.len() <= ROOM));
+        let mut frames = Frames::<Event>::default();
+        let back: Vec<Event> = payloads.iter().flat_map(|p| frames.take(p).unwrap()).collect();
         assert_eq!(back, many);
+    }
+
+    #[test]
+    fn frames_without_an_end_are_refused() {
+        let mut frames = Frames::<Command>::default();
+        let piece = [&[1][..], &[0; ROOM - 1]].concat();
+        assert!((0..MOST).any(|_| frames.take(&piece).is_none()));
+        assert_eq!(Frames::<Command>::default().take(&[]), None);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_records_or_nothing(bytes in proptest::collection::vec(0u8..12, 0..100)) {
-            let (commands, events) = (records::<Command>(&bytes), records::<Event>(&bytes));
-            let mut back = Vec::new();
-            if let Some(commands) = commands {
-                commands.iter().for_each(|one| one.write(&mut back));
-                prop_assert_eq!(&back, &bytes);
-            }
-            if let Some(events) = events {
-                back.clear();
-                events.iter().for_each(|one| one.write(&mut back));
-                prop_assert_eq!(&back, &bytes);
+            let mut frames = Frames::<Command>::default();
+            let whole = frames.take(&[&[0], &bytes[..]].concat());
+            prop_assert_eq!(whole, records::<Command>(&bytes));
+            if let Some(events) = records::<Event>(&bytes) {
+                prop_assert_eq!(records::<Event>(&super::bytes(&events)), Some(events));
             }
         }
     }

@@ -84,7 +84,7 @@ impl Kernels {
                 host.listen(end.port, end.congestion)?;
             }
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
-            host.add(Connection::with(stats))
+            host.add(Connection::new(end.port, stats))
         };
         Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false, recorded: None }))
     }

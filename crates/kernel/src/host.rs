@@ -11,7 +11,7 @@ use crate::segment::{self, Segment};
 use haltere_net::fault::Faults;
 use haltere_net::{ComponentId, Ecn, Span, Time};
 use haltere_transport::{CloseReason, Event, Stats, StreamId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The card of the network.
@@ -40,6 +40,8 @@ const PARAMETERS: [(&str, &str); 4] = [
 pub(crate) struct Connection {
     /// The machine of the simulator's process, once it was called.
     machine: Option<ComponentId>,
+    /// The server's port.
+    port: u16,
     /// The own port and the peer, once they are known.
     tuple: Option<(u16, SocketAddrV4)>,
     /// The program's number for it, once there is one.
@@ -107,9 +109,9 @@ impl Connection {
 }
 
 impl Connection {
-    /// A connection with counters.
-    pub fn with(stats: Stats) -> Connection {
-        Connection { stats, ..Connection::default() }
+    /// A connection to this port of the server, with counters.
+    pub fn new(port: u16, stats: Stats) -> Connection {
+        Connection { port, stats, ..Connection::default() }
     }
 }
 
@@ -120,6 +122,8 @@ pub(crate) struct Host {
     pub mtu: u16,
     connections: BTreeMap<u32, Connection>,
     by_tuple: BTreeMap<(u16, SocketAddrV4), u32>,
+    /// The connections by their server's port, which no two flows share.
+    by_port: BTreeMap<u16, BTreeSet<u32>>,
     by_socket: BTreeMap<u32, u32>,
     /// The ports on which it listens, with their sockets and congestion controls.
     listeners: BTreeMap<u16, (u32, String)>,
@@ -152,6 +156,7 @@ impl Host {
             mtu,
             connections: BTreeMap::new(),
             by_tuple: BTreeMap::new(),
+            by_port: BTreeMap::new(),
             by_socket: BTreeMap::new(),
             listeners: BTreeMap::new(),
             made: 0,
@@ -209,6 +214,7 @@ impl Host {
     /// Takes up a connection.
     pub fn add(&mut self, connection: Connection) -> u32 {
         self.made += 1;
+        self.by_port.entry(connection.port).or_default().insert(self.made);
         self.connections.insert(self.made, connection);
         self.made
     }
@@ -216,6 +222,9 @@ impl Host {
     /// Forgets a connection; what it has written is still sent if the kernel runs.
     pub fn remove(&mut self, number: u32) {
         let Some(connection) = self.connections.remove(&number) else { return };
+        if let Some(others) = self.by_port.get_mut(&connection.port) {
+            others.remove(&number);
+        }
         if let Some(tuple) = connection.tuple {
             self.by_tuple.remove(&tuple);
         }
@@ -333,12 +342,19 @@ impl Host {
         }
     }
 
+    /// The connection of a packet that leaves. What begins inside the kernel, as a subflow does, has no tuple that is known: it belongs
+    /// to the first connection with the server's port.
+    fn owner(&self, source: SocketAddrV4, destination: SocketAddrV4) -> Option<u32> {
+        let of_port = |port: u16| self.by_port.get(&port).and_then(|all| all.first());
+        let known = self.by_tuple.get(&(source.port(), destination));
+        known.or_else(|| of_port(destination.port())).or_else(|| of_port(source.port())).copied()
+    }
+
     /// Gives each packet to its connection. Packets of connections that nobody has any more go nowhere.
     fn sort_packets(&mut self, by: u32) {
         while let Some((_, packet)) = self.node.take() {
             let Some(segment) = Segment::parse(&packet) else { continue };
-            let tuple = (segment.source.port(), segment.destination);
-            let Some(&number) = self.by_tuple.get(&tuple) else { continue };
+            let Some(number) = self.owner(segment.source, segment.destination) else { continue };
             let Some(one) = self.connections.get_mut(&number) else { continue };
             one.direction.on_sent(&segment, self.now, &mut one.stats);
             one.packets.push_back((segment.ecn, packet));

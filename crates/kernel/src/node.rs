@@ -2,7 +2,7 @@
 
 use crate::boot::Boot;
 use crate::card::Identity;
-use crate::control::{self, Command, ETHER_TYPE, ETHERNET, Event, LENGTH, PAGE};
+use crate::control::{self, Command, ETHER_TYPE, ETHERNET, Event, Frames, LENGTH, PAGE};
 use crate::error::{Error, Fault};
 use crate::kernel::Kernel;
 use haltere_net::Time;
@@ -20,6 +20,7 @@ pub struct Node {
     cards: Vec<Identity>,
     commands: Vec<Command>,
     events: VecDeque<Event>,
+    frames: Frames<Event>,
     packets: VecDeque<(usize, Vec<u8>)>,
     /// The physical address of the page for events, if there is one.
     page: Option<GuestAddress>,
@@ -44,7 +45,8 @@ impl Node {
         boot.cards.insert(CONTROL, Identity { mac: [2, 0, 0, 0xc0, 0, 0], mtu: 1500 });
         let kernel = Kernel::boot(&boot)?;
         let (commands, events, packets) = (Vec::new(), VecDeque::new(), VecDeque::new());
-        let mut node = Node { kernel, cards: boot.cards, commands, events, packets, page: None };
+        let frames = Frames::default();
+        let mut node = Node { kernel, cards: boot.cards, commands, events, frames, packets, page: None };
         node.sort()?;
         if let Some(Event::Ready { page }) = node.events.pop_front() {
             node.page = Some(GuestAddress(page)).filter(|page| page.0 != 0);
@@ -82,7 +84,7 @@ impl Node {
     pub fn run(&mut self, now: Time) -> Result<(), Error> {
         if !self.commands.is_empty() {
             let header = header(self.cards[CONTROL], ETHER_TYPE);
-            for payload in control::payloads(&std::mem::take(&mut self.commands)) {
+            for payload in control::payloads(&control::bytes(&std::mem::take(&mut self.commands))) {
                 self.kernel.deliver(CONTROL, [&header[..], &payload].concat());
             }
         }
@@ -96,7 +98,7 @@ impl Node {
             let kind = frame.get(12..ETHERNET).map(|kind| u16::from_be_bytes([kind[0], kind[1]]));
             match (card, kind) {
                 (CONTROL, Some(ETHER_TYPE)) => {
-                    let events = control::records::<Event>(&frame[ETHERNET..]).ok_or_else(|| self.garbled())?;
+                    let events = self.frames.take(&frame[ETHERNET..]).ok_or_else(|| self.garbled())?;
                     self.events.extend(events);
                 }
                 (CONTROL, _) => {}

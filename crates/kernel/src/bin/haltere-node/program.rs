@@ -1,7 +1,7 @@
 //! The loop, and what commands do.
 
 use crate::sys::{self, Page};
-use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, HOST, LENGTH, PAGE, ROOM};
+use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, Frames, HOST, LENGTH, PAGE, ROOM};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, write};
@@ -48,6 +48,7 @@ enum Kind {
 struct Program {
     epoll: OwnedFd,
     control: OwnedFd,
+    frames: Frames<Command>,
     sockets: BTreeMap<u32, Socket>,
     accepted: u32,
     events: Vec<Event>,
@@ -66,8 +67,16 @@ pub fn run() -> io::Result<()> {
     let events = vec![Event::Ready { page: page.as_ref().map_or(0, Page::address) }];
     let epoll = epoll::create(CreateFlags::CLOEXEC)?;
     epoll::add(&epoll, &control, EventData::new_u64(CONTROL), EventFlags::IN)?;
-    let mut program =
-        Program { epoll, control, sockets: BTreeMap::new(), accepted: 0, events, page: None, told: Vec::new() };
+    let mut program = Program {
+        epoll,
+        control,
+        frames: Frames::default(),
+        sockets: BTreeMap::new(),
+        accepted: 0,
+        events,
+        page: None,
+        told: Vec::new(),
+    };
     program.say()?;
     program.page = page;
     let mut ready = Vec::with_capacity(64);
@@ -91,21 +100,19 @@ pub fn run() -> io::Result<()> {
 impl Program {
     /// Tells what happened: in the page, or in frames when it is full. Its events come first then.
     fn say(&mut self) -> io::Result<()> {
-        let mut payloads = control::payloads(&std::mem::take(&mut self.events));
+        let mut records = control::bytes(&std::mem::take(&mut self.events));
         if let Some(page) = &mut self.page {
             let length = u32::from_le_bytes([0, 1, 2, 3].map(|at| page.get(at))) as usize;
-            let more: usize = payloads.iter().map(Vec::len).sum();
-            if LENGTH + length + more <= PAGE {
-                page.put(LENGTH + length, &payloads.concat());
-                page.put(0, &((length + more) as u32).to_le_bytes());
+            if LENGTH + length + records.len() <= PAGE {
+                page.put(LENGTH + length, &records);
+                page.put(0, &((length + records.len()) as u32).to_le_bytes());
                 return Ok(());
             }
             let before: Vec<u8> = (LENGTH..LENGTH + length).map(|at| page.get(at)).collect();
-            let before = control::records::<Event>(&before).unwrap_or_default();
             page.put(0, &[0; LENGTH]);
-            payloads.splice(0..0, control::payloads(&before));
+            records.splice(0..0, before);
         }
-        for payload in payloads {
+        for payload in control::payloads(&records) {
             let mut frame = [0; ETHERNET + ROOM];
             frame[..6].fill(0xff);
             frame[6] = 2;
@@ -125,7 +132,7 @@ impl Program {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let commands = frame.get(ETHERNET..length).and_then(control::records::<Command>);
+        let commands = frame.get(ETHERNET..length).and_then(|payload| self.frames.take(payload));
         let Some(commands) = commands else {
             self.fail(HOST, Errno::PROTO);
             return Ok(());
