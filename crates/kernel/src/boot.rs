@@ -23,6 +23,8 @@ pub struct Boot {
     pub memory_mib: u32,
     /// Its network cards: `eth0`, `eth1` and so on.
     pub cards: Vec<Identity>,
+    /// Parameters of modules that are built in, such as `tcp_cubic.hystart=0`.
+    pub parameters: Vec<String>,
     /// Where its random numbers begin.
     pub dice: u64,
     /// The kernel's own time at time 0 of the run. Until then it boots, without being asked when.
@@ -35,7 +37,17 @@ impl Boot {
     /// The defaults: 1 GiB, no card, a second of its own time to boot, 30 s of patience.
     pub fn new(program: PathBuf, preloaded: PathBuf, init: PathBuf) -> Boot {
         let (origin, patience) = (Span::from_millis(1000), Duration::from_secs(30));
-        Boot { program, preloaded, init, memory_mib: 1024, cards: Vec::new(), dice: 0, origin, patience }
+        Boot {
+            program,
+            preloaded,
+            init,
+            memory_mib: 1024,
+            cards: Vec::new(),
+            parameters: Vec::new(),
+            dice: 0,
+            origin,
+            patience,
+        }
     }
 
     /// Its command line. It is handed so many descriptors: its clock's socket, the clock's memory, and its cards' sockets.
@@ -56,6 +68,7 @@ impl Boot {
         let more = ["console=tty0", "quiet", "panic=-1", "virtio_net.napi_tx=0"];
         let mut all: Vec<OsString> = fixed.iter().chain(&more).map(OsString::from).collect();
         all.extend([init, memory.into()]);
+        all.extend(self.parameters.iter().map(OsString::from));
         let clock = sys::FIRST;
         all.push(format!("time-travel=ext:0:haltere-fd-{clock}-{}", clock + 1).into());
         let cards = (2..handed).map(|index| sys::FIRST + index as RawFd);

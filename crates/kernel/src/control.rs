@@ -22,6 +22,21 @@ pub const LENGTH: usize = 4;
 /// The socket that stands for the host itself where an event needs one.
 pub const HOST: u32 = u32::MAX;
 
+/// Options of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Options {
+    /// It is of MPTCP, which uses the paths that the kernel's path manager knows.
+    pub multipath: bool,
+    /// TCP paces (`SO_MAX_PACING_RATE`).
+    pub paced: bool,
+    /// Data is acknowledged as soon as it is read (`TCP_QUICKACK`).
+    pub acks_at_once: bool,
+    /// Nagle's algorithm stays (`TCP_NODELAY` is not set).
+    pub nagle: bool,
+    /// The type-of-service byte of its packets; its two ECN bits are TCP's own (`IP_TOS`).
+    pub tos: u8,
+}
+
 /// Something that the program inside is to do.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Command {
@@ -36,10 +51,32 @@ pub enum Command {
     Address {
         /// The number in its name `eth…`.
         card: u8,
+        /// The number of the address among the card's, from 0.
+        alias: u8,
         /// The address.
         address: Ipv4Addr,
         /// How many of the address's first bits are those of all hosts that the card leads to.
         prefix: u8,
+    },
+    /// Tell what is known of the way to a host of the card's network: a route with metrics.
+    Route {
+        /// The number in the card's name.
+        card: u8,
+        /// To where.
+        to: Ipv4Addr,
+        /// The largest segment that is announced, bytes, with options (`advmss`).
+        advmss: Option<u32>,
+        /// The initial window, segments (`initcwnd`).
+        initcwnd: Option<u32>,
+    },
+    /// Let MPTCP's path manager use so many further subflows.
+    Subflows(u8),
+    /// Tell an address to MPTCP's path manager.
+    Endpoint {
+        /// The address.
+        address: Ipv4Addr,
+        /// Its flags: `MPTCP_PM_ADDR_FLAG_…` of linux/mptcp_pm.h.
+        flags: u32,
     },
     /// Wait for connections.
     Listen {
@@ -49,6 +86,8 @@ pub enum Command {
         local: SocketAddrV4,
         /// The congestion control of its connections, as Linux names it.
         congestion: String,
+        /// The options of the socket, or of those that come.
+        options: Options,
     },
     /// Open a connection.
     Connect {
@@ -60,6 +99,8 @@ pub enum Command {
         remote: SocketAddrV4,
         /// Its congestion control, as Linux names it.
         congestion: String,
+        /// The options of the socket, or of those that come.
+        options: Options,
     },
     /// Write so many bytes, now or as soon as there is room.
     Write {
@@ -197,9 +238,12 @@ mod tests {
         let local = "10.0.0.1:7".parse().unwrap();
         vec![
             Command::Set { name: "net.ipv4.tcp_ecn".into(), value: "1".into() },
-            Command::Address { card: 1, address: Ipv4Addr::new(10, 0, 0, 1), prefix: 8 },
-            Command::Listen { socket: 1, local, congestion: "cubic".into() },
-            Command::Connect { socket: 2, local, remote: local, congestion: "bbr".into() },
+            Command::Address { card: 1, alias: 0, address: Ipv4Addr::new(10, 0, 0, 1), prefix: 8 },
+            Command::Listen { socket: 1, local, congestion: "cubic".into(), options: Options::default() },
+            Command::Connect { socket: 2, local, remote: local, congestion: "bbr".into(), options: Options::default() },
+            Command::Route { card: 1, to: Ipv4Addr::new(10, 0, 0, 2), advmss: None, initcwnd: Some(32) },
+            Command::Subflows(8),
+            Command::Endpoint { address: Ipv4Addr::new(10, 0, 0, 2), flags: 2 },
             Command::Write { socket: 2, bytes: 1 << 40 },
             Command::Finish { socket: 2 },
             Command::Close { socket: 2 },

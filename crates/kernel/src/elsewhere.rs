@@ -21,11 +21,6 @@ pub fn ready() -> Result<(), Error> {
 pub struct Kernels(());
 
 impl Kernels {
-    /// A port for servers.
-    pub fn port(&self) -> u16 {
-        0
-    }
-
     /// One end of a connection.
     ///
     /// # Errors

@@ -1,8 +1,11 @@
 //! How one end of a connection on a kernel is set up.
 
-use haltere_net::Span;
+use crate::control::Options;
 use haltere_net::fault::Faults;
+use haltere_net::{Address, Span};
 use haltere_transport::Role;
+use haltere_transport::mechanisms::linux::Settings;
+use std::net::Ipv4Addr;
 
 /// The congestion controls of Linux that `haltere kernel build` builds in.
 pub const CONGESTION: [&str; 17] = [
@@ -25,6 +28,22 @@ pub const CONGESTION: [&str; 17] = [
     "yeah",
 ];
 
+/// The address inside kernels of an address of the network.
+pub fn ip(address: Address) -> Ipv4Addr {
+    Ipv4Addr::from_bits(10 << 24 | (address.0 & 0xffff) << 8 | 1)
+}
+
+/// A path of a connection, as one of its ends sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Way {
+    /// The end's own address.
+    pub own: Address,
+    /// The peer's.
+    pub peer: Address,
+    /// Whether it is in reserve.
+    pub backup: bool,
+}
+
 /// One end of a connection.
 #[derive(Clone, Debug)]
 pub struct End {
@@ -32,12 +51,18 @@ pub struct End {
     pub role: Role,
     /// The node on whose kernel it is.
     pub node: u32,
-    /// The node of its peer.
-    pub peer: u32,
-    /// The server's port, one of [`Kernels::port`].
+    /// The paths to its peer, that on which it connects first.
+    pub ways: Vec<Way>,
+    /// The server's port, which no other flow has.
     pub port: u16,
     /// The congestion control, one of [`CONGESTION`].
     pub congestion: &'static str,
+    /// Who asks for the settings, for errors.
+    pub contender: String,
+    /// How its host is set up.
+    pub settings: Settings,
+    /// The options of its socket.
+    pub options: Options,
     /// The longest IP packet, bytes.
     pub mtu: u32,
     /// Whether the distribution of RTT samples is kept for results.

@@ -6,13 +6,12 @@ use crate::end::End;
 use crate::error::Error;
 use crate::host::{Connection, Host};
 use haltere_net::{Cx, Metric, Packet, PathId, Time};
+use haltere_transport::path::PathError;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The first port of servers.
-const FIRST_PORT: u16 = 1024;
 /// The longest packet of a card, bytes.
 const LONGEST: u32 = 1500;
 
@@ -23,7 +22,6 @@ pub struct Kernels(Arc<Mutex<Shared>>);
 #[derive(Default)]
 struct Shared {
     hosts: BTreeMap<u32, Arc<Mutex<Host>>>,
-    ports: u16,
 }
 
 impl fmt::Debug for Kernels {
@@ -41,14 +39,6 @@ pub fn ready() -> Result<(), Error> {
 }
 
 impl Kernels {
-    /// A port for servers that no other has.
-    pub fn port(&self) -> u16 {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let port = FIRST_PORT + shared.ports;
-        shared.ports = (shared.ports + 1) % 30_000;
-        port
-    }
-
     /// One end of a connection. The node's kernel is booted with its first end.
     ///
     /// # Errors
@@ -66,7 +56,7 @@ impl Kernels {
             None => {
                 let found = Boot::found()?;
                 let boot = Boot { dice: end.dice, origin: found.origin + end.phase, ..found };
-                let host = Arc::new(Mutex::new(Host::boot(boot, end.node, mtu, end.faults.clone())?));
+                let host = Arc::new(Mutex::new(Host::boot(boot, &end, mtu)?));
                 shared.hosts.insert(end.node, host.clone());
                 host
             }
@@ -80,11 +70,9 @@ impl Kernels {
                     host.mtu
                 )));
             }
-            if end.role == Role::Server {
-                host.listen(end.port, end.congestion)?;
-            }
+            host.prepare(&end)?;
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
-            host.add(Connection::new(end.port, stats))
+            host.add(Connection::new(&end, stats))
         };
         Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false, recorded: None }))
     }
@@ -114,7 +102,7 @@ impl KernelEndpoint {
         }
         let host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(one) = host.peek(self.number) else { return };
-        let in_flight = one.direction.in_flight();
+        let in_flight = one.in_flight();
         if self.recorded.replace(in_flight) != Some(in_flight) {
             cx.record(Metric::BytesInFlight, in_flight);
         }
@@ -139,7 +127,13 @@ impl Endpoint for KernelEndpoint {
         if self.end.role == Role::Client {
             let mut host = self.host();
             host.called_by(self.number, cx.me);
-            host.connect(self.number, self.end.peer, self.end.port, self.end.congestion);
+            host.connect(self.number, &self.end);
+            // The kernel's path manager may use them all: the world must know them.
+            if self.end.ways.len() > 1
+                && let Some(one) = host.get(self.number)
+            {
+                one.events.push_back(Event::Multipath);
+            }
             host.run(cx.now, self.number);
         }
     }
@@ -173,11 +167,11 @@ impl Endpoint for KernelEndpoint {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let mut host = self.host();
         host.run(cx.now, self.number);
-        let (ecn, packet) = host.get(self.number)?.packets.pop_front()?;
+        let (path, ecn, packet) = host.get(self.number)?.packets.pop_front()?;
         drop(host);
         self.record(None, cx);
         let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
-        Some(Packet::new(length, Body::Ip(packet)).with(|p| p.ecn = ecn))
+        Some(Packet::new(length, Body::Ip(packet)).with(|p| (p.ecn, p.path) = (ecn, path)))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -230,6 +224,11 @@ impl Endpoint for KernelEndpoint {
         }
     }
 
+    /// Which paths are used, and when, is the kernel's business.
+    fn add_path(&mut self, path: PathId, _: &mut Cx<'_>) -> Result<(), PathError> {
+        if usize::from(path.0) < self.end.ways.len() { Ok(()) } else { Err(PathError::TooMany) }
+    }
+
     fn local_limit(&self) -> u64 {
         u64::MAX
     }
@@ -239,6 +238,6 @@ impl Endpoint for KernelEndpoint {
     }
 
     fn bytes_in_flight(&self, _: PathId) -> u64 {
-        self.host().peek(self.number).map_or(0, |one| one.direction.in_flight())
+        self.host().peek(self.number).map_or(0, |one| one.in_flight())
     }
 }

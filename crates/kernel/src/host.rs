@@ -5,18 +5,19 @@ use crate::boot::Boot;
 use crate::card::Identity;
 use crate::control::{Command, Event as News, HOST};
 use crate::direction::Direction;
+use crate::end::{End, ip};
 use crate::error::Error;
 use crate::node::Node;
 use crate::segment::{self, Segment};
 use haltere_net::fault::Faults;
-use haltere_net::{ComponentId, Ecn, Span, Time};
-use haltere_transport::{CloseReason, Event, Stats, StreamId};
+use haltere_net::{Address, ComponentId, Ecn, PathId, Span, Time};
+use haltere_transport::{CloseReason, Event, Role, Stats, StreamId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The card of the network.
 const CARD: usize = 1;
-/// All hosts are in one network, 10.0.0.0/8.
+/// All hosts are in one network, 10.0.0.0/8. Which path a packet takes is the simulator's business, by its addresses.
 const PREFIX: u8 = 8;
 /// The first port of clients, as Linux's `ip_local_port_range` has it.
 const FIRST_PORT: u16 = 32_768;
@@ -26,14 +27,20 @@ const LEAD: Span = Span::from_millis(1000);
 const REST: Span = Span::from_micros(50);
 /// `ETIMEDOUT` and `ECONNREFUSED` of Linux.
 const TIMED_OUT: i32 = 110;
-/// Parameters of the host: buffers that never limit a transfer, as the model's hosts have them, and nothing remembered of earlier
-/// connections.
-const PARAMETERS: [(&str, &str); 4] = [
-    ("net.ipv4.tcp_rmem", "4096 16777216 134217728"),
-    ("net.ipv4.tcp_wmem", "4096 16777216 134217728"),
-    ("net.ipv4.tcp_mem", "1048576 1048576 1048576"),
-    ("net.ipv4.tcp_no_metrics_save", "1"),
-];
+/// Parameters of every host: memory that never limits a transfer, and nothing remembered of earlier connections.
+const PARAMETERS: [(&str, &str); 2] =
+    [("net.ipv4.tcp_mem", "1048576 1048576 1048576"), ("net.ipv4.tcp_no_metrics_save", "1")];
+/// The further subflows of a connection at most, as the kernel takes them (`MPTCP_PM_ADDR_MAX`).
+const SUBFLOWS: u8 = 8;
+/// Flags of the path manager's addresses (linux/mptcp_pm.h).
+const SIGNAL: u32 = 1;
+const SUBFLOW: u32 = 2;
+const BACKUP: u32 = 4;
+/// The word by which the kernel-wide parameter of HyStart is known among a host's settings.
+const HYSTART: &str = "tcp_cubic.hystart";
+
+/// The own address and port and the peer's.
+type Tuple = (SocketAddrV4, SocketAddrV4);
 
 /// One end of a connection.
 #[derive(Debug, Default)]
@@ -42,11 +49,13 @@ pub(crate) struct Connection {
     machine: Option<ComponentId>,
     /// The server's port.
     port: u16,
-    /// The own port and the peer, once they are known.
-    tuple: Option<(u16, SocketAddrV4)>,
+    /// Its paths: the own address and the peer's.
+    ways: Vec<[Ipv4Addr; 2]>,
+    /// The addresses and ports of the connection, or of its first subflow, once they are known.
+    tuple: Option<Tuple>,
     /// The program's number for it, once there is one.
     socket: Option<u32>,
-    pub packets: VecDeque<(Ecn, Vec<u8>)>,
+    pub packets: VecDeque<(PathId, Ecn, Vec<u8>)>,
     pub events: VecDeque<Event>,
     pub readable: u64,
     /// The peer has ended its stream, all of which was read by the program.
@@ -56,7 +65,8 @@ pub(crate) struct Connection {
     pub connected: bool,
     pub written: u64,
     pub low_water: u64,
-    pub direction: Direction,
+    /// The segments that it has sent, by subflow.
+    directions: BTreeMap<Tuple, Direction>,
     pub stats: Stats,
 }
 
@@ -65,9 +75,28 @@ impl Connection {
         !self.packets.is_empty() || !self.events.is_empty()
     }
 
-    /// Bytes that were written and never sent.
+    /// Bytes that were written and never sent. What MPTCP sends on two subflows counts twice.
     pub fn unsent(&self) -> u64 {
-        self.written.saturating_sub(self.direction.data_sent())
+        self.written.saturating_sub(self.directions.values().map(Direction::data_sent).sum())
+    }
+
+    /// Bytes in flight, of all subflows.
+    pub fn in_flight(&self) -> u64 {
+        self.directions.values().map(Direction::in_flight).sum()
+    }
+
+    /// The path of a packet: the one with both its addresses. A further subflow of MPTCP may join addresses that are no pair: it takes
+    /// the path of that address which is not the first.
+    fn path(&self, own: Ipv4Addr, peer: Ipv4Addr) -> PathId {
+        let fits = |wanted: [bool; 2]| {
+            let same =
+                |way: &[Ipv4Addr; 2]| [way[0] == own, way[1] == peer].iter().zip(wanted).all(|(is, it)| *is || !it);
+            self.ways.iter().rposition(same)
+        };
+        let own_first = self.ways.first().is_none_or(|way| way[0] == own);
+        let one = if own_first { [false, true] } else { [true, false] };
+        let found = fits([true, true]).or_else(|| fits(one)).unwrap_or(0);
+        PathId(u8::try_from(found).unwrap_or(0))
     }
 
     pub fn tell_writable(&mut self) {
@@ -84,7 +113,7 @@ impl Connection {
         if !std::mem::replace(&mut self.finished_told, true) {
             self.events.push_back(Event::Finished(StreamId(0)));
         }
-        if self.direction.has_finished() && !std::mem::replace(&mut self.closed_told, true) {
+        if self.directions.values().any(Direction::has_finished) && !std::mem::replace(&mut self.closed_told, true) {
             self.events.push_back(Event::Closed);
         }
     }
@@ -109,24 +138,28 @@ impl Connection {
 }
 
 impl Connection {
-    /// A connection to this port of the server, with counters.
-    pub fn new(port: u16, stats: Stats) -> Connection {
-        Connection { port, stats, ..Connection::default() }
+    /// A connection with counters.
+    pub fn new(end: &End, stats: Stats) -> Connection {
+        let ways = end.ways.iter().map(|way| [way.own, way.peer].map(ip)).collect();
+        Connection { port: end.port, ways, stats, ..Connection::default() }
     }
 }
 
 /// A kernel with its connections.
 pub(crate) struct Host {
     node: Node,
-    address: Ipv4Addr,
+    /// Its addresses, in the order in which they were given.
+    addresses: Vec<Address>,
+    /// The settings that somebody asks for, and who.
+    settings: BTreeMap<String, (Option<String>, String)>,
     pub mtu: u16,
     connections: BTreeMap<u32, Connection>,
-    by_tuple: BTreeMap<(u16, SocketAddrV4), u32>,
+    by_tuple: BTreeMap<Tuple, u32>,
     /// The connections by their server's port, which no two flows share.
     by_port: BTreeMap<u16, BTreeSet<u32>>,
     by_socket: BTreeMap<u32, u32>,
-    /// The ports on which it listens, with their sockets and congestion controls.
-    listeners: BTreeMap<u16, (u32, String)>,
+    /// The ports on which it listens, with their sockets.
+    listeners: BTreeMap<u16, u32>,
     made: u32,
     /// How far it was set up, by the kernel's time.
     set_up: Time,
@@ -140,19 +173,18 @@ pub(crate) struct Host {
     over: bool,
 }
 
-/// The address of a node inside.
-pub(crate) fn address(node: u32) -> Ipv4Addr {
-    Ipv4Addr::from_bits(10 << 24 | (node + 1) & 0x00ff_ffff)
-}
-
 impl Host {
-    /// Boots the kernel of a node.
-    pub fn boot(mut boot: Boot, node: u32, mtu: u16, faults: Faults) -> Result<Host, Error> {
-        let [_, a, b, c] = address(node).octets();
-        boot.cards = vec![Identity { mac: [2, 0, 0, a, b, c], mtu }];
+    /// Boots the kernel on which this end is the first.
+    pub fn boot(mut boot: Boot, end: &End, mtu: u16) -> Result<Host, Error> {
+        let [a, b] = (end.node as u16).to_be_bytes();
+        boot.cards = vec![Identity { mac: [2, 0, 0, 0, a, b], mtu }];
+        if end.settings.without_hystart {
+            boot.parameters.push(format!("{HYSTART}=0"));
+        }
         let mut host = Host {
             node: Node::boot(&boot)?,
-            address: address(node),
+            addresses: Vec::new(),
+            settings: BTreeMap::new(),
             mtu,
             connections: BTreeMap::new(),
             by_tuple: BTreeMap::new(),
@@ -164,15 +196,107 @@ impl Host {
             now: Time::ZERO,
             pending: false,
             leader: None,
-            faults,
+            faults: end.faults.clone(),
             over: false,
         };
         for (name, value) in PARAMETERS {
             host.node.command(Command::Set { name: name.into(), value: value.into() });
         }
-        host.node.command(Command::Address { card: CARD as u8, address: host.address, prefix: PREFIX });
-        host.set_up()?;
         Ok(host)
+    }
+
+    /// Sets the host up for one more end: its addresses, what its contender asks for, a port to listen at. Before the run.
+    ///
+    /// # Errors
+    /// If another end wants the host otherwise, or the kernel does not know what is set.
+    pub fn prepare(&mut self, end: &End) -> Result<(), Error> {
+        for (name, value) in &end.settings.parameters {
+            if self.is_new((*name).to_owned(), value.clone(), &end.contender)?
+                && let Some(value) = value
+            {
+                self.node.command(Command::Set { name: (*name).to_owned(), value: value.clone() });
+            }
+        }
+        if end.congestion == "cubic" {
+            let off = end.settings.without_hystart.then(|| "0".to_owned());
+            self.is_new(HYSTART.to_owned(), off, &end.contender)?;
+        }
+        for way in &end.ways {
+            if self.addresses.contains(&way.own) {
+                continue;
+            }
+            let alias = u8::try_from(self.addresses.len()).unwrap_or(u8::MAX);
+            self.node.command(Command::Address { card: CARD as u8, alias, address: ip(way.own), prefix: PREFIX });
+            self.addresses.push(way.own);
+        }
+        self.tell_routes(end)?;
+        if end.options.multipath {
+            self.tell_path_manager(end)?;
+        }
+        if end.role == Role::Server && !self.listeners.contains_key(&end.port) {
+            self.made += 1;
+            let (socket, local) = (self.made, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, end.port));
+            self.node.command(Command::Listen {
+                socket,
+                local,
+                congestion: end.congestion.into(),
+                options: end.options,
+            });
+            self.listeners.insert(end.port, socket);
+        }
+        if self.node.has_commands() { self.set_up() } else { Ok(()) }
+    }
+
+    /// Whether nobody has asked for a setting before.
+    ///
+    /// # Errors
+    /// If somebody wants another value.
+    fn is_new(&mut self, name: String, value: Option<String>, contender: &str) -> Result<bool, Error> {
+        match self.settings.get(&name) {
+            None => {
+                self.settings.insert(name, (value, contender.to_owned()));
+                Ok(true)
+            }
+            Some((before, _)) if *before == value => Ok(false),
+            Some((_, whose)) => Err(Error::Missing(format!(
+                "{contender} and {whose} want {name} set differently on one host: give each its own hosts"
+            ))),
+        }
+    }
+
+    fn tell_routes(&mut self, end: &End) -> Result<(), Error> {
+        let metric = |name| end.settings.metrics.get(name).copied();
+        let (advmss, initcwnd) = (metric("advmss"), metric("initcwnd"));
+        let told = format!("advmss {advmss:?}, initcwnd {initcwnd:?}");
+        for way in &end.ways {
+            let to = ip(way.peer);
+            let is_new = self.is_new(format!("the route to {to}"), Some(told.clone()), &end.contender)?;
+            if is_new && !end.settings.metrics.is_empty() {
+                self.node.command(Command::Route { card: CARD as u8, to, advmss, initcwnd });
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells MPTCP's path manager the addresses of an end. A client opens a subflow from each of its other addresses as soon as the
+    /// server has acknowledged data. If the server announces its own, it is told those in their place, and the client connects to them.
+    fn tell_path_manager(&mut self, end: &End) -> Result<(), Error> {
+        let announces = end.settings.announces;
+        if self.is_new("MPTCP's addresses".into(), Some(format!("announced: {announces}")), &end.contender)? {
+            self.node.command(Command::Subflows(SUBFLOWS));
+        }
+        if announces != (end.role == Role::Server) {
+            return Ok(());
+        }
+        for way in &end.ways {
+            let backup = if way.backup { BACKUP } else { 0 };
+            let flags = if announces { SIGNAL } else { SUBFLOW | backup };
+            let address = ip(way.own);
+            if self.is_new(format!("MPTCP's address {address}"), Some(flags.to_string()), &end.contender)? {
+                self.node.command(Command::Endpoint { address, flags });
+            }
+        }
+        Ok(())
     }
 
     /// Runs what was commanded before the run; whatever fails is an error.
@@ -197,18 +321,6 @@ impl Host {
             }
         }
         Ok(())
-    }
-
-    /// Listens on a port, before the run.
-    pub fn listen(&mut self, port: u16, congestion: &str) -> Result<(), Error> {
-        if self.listeners.contains_key(&port) {
-            return Ok(());
-        }
-        self.made += 1;
-        let (socket, local) = (self.made, SocketAddrV4::new(self.address, port));
-        self.node.command(Command::Listen { socket, local, congestion: congestion.into() });
-        self.listeners.insert(port, (socket, congestion.into()));
-        self.set_up()
     }
 
     /// Takes up a connection.
@@ -268,15 +380,17 @@ impl Host {
         }
     }
 
-    /// Opens a connection to a port of a node.
-    pub fn connect(&mut self, number: u32, peer: u32, port: u16, congestion: &str) {
+    /// Opens a connection.
+    pub fn connect(&mut self, number: u32, end: &End) {
+        let Some(way) = end.ways.first() else { return };
         let own = FIRST_PORT + (number % u32::from(u16::MAX - FIRST_PORT)) as u16;
-        let (local, remote) = (SocketAddrV4::new(self.address, own), SocketAddrV4::new(address(peer), port));
-        self.node.command(Command::Connect { socket: number, local, remote, congestion: congestion.into() });
+        let (local, remote) = (SocketAddrV4::new(ip(way.own), own), SocketAddrV4::new(ip(way.peer), end.port));
+        let (congestion, options) = (end.congestion.into(), end.options);
+        self.node.command(Command::Connect { socket: number, local, remote, congestion, options });
         self.by_socket.insert(number, number);
-        self.by_tuple.insert((own, remote), number);
+        self.by_tuple.insert((local, remote), number);
         if let Some(one) = self.connections.get_mut(&number) {
-            (one.socket, one.tuple) = (Some(number), Some((own, remote)));
+            (one.socket, one.tuple) = (Some(number), Some((local, remote)));
         }
         self.pending = true;
     }
@@ -298,10 +412,12 @@ impl Host {
             one.stats.invalid_packets += 1;
             return;
         };
-        one.direction.on_received(&segment, now, &mut one.stats);
+        let tuple = (segment.destination, segment.source);
+        if let Some(direction) = one.directions.get_mut(&tuple) {
+            direction.on_received(&segment, now, &mut one.stats);
+        }
         one.tell_ends();
         if one.tuple.is_none() {
-            let tuple = (segment.destination.port(), segment.source);
             one.tuple = Some(tuple);
             self.by_tuple.insert(tuple, number);
         }
@@ -346,7 +462,7 @@ impl Host {
     /// to the first connection with the server's port.
     fn owner(&self, source: SocketAddrV4, destination: SocketAddrV4) -> Option<u32> {
         let of_port = |port: u16| self.by_port.get(&port).and_then(|all| all.first());
-        let known = self.by_tuple.get(&(source.port(), destination));
+        let known = self.by_tuple.get(&(source, destination));
         known.or_else(|| of_port(destination.port())).or_else(|| of_port(source.port())).copied()
     }
 
@@ -356,8 +472,10 @@ impl Host {
             let Some(segment) = Segment::parse(&packet) else { continue };
             let Some(number) = self.owner(segment.source, segment.destination) else { continue };
             let Some(one) = self.connections.get_mut(&number) else { continue };
-            one.direction.on_sent(&segment, self.now, &mut one.stats);
-            one.packets.push_back((segment.ecn, packet));
+            let direction = one.directions.entry((segment.source, segment.destination)).or_default();
+            direction.on_sent(&segment, self.now, &mut one.stats);
+            let path = one.path(*segment.source.ip(), *segment.destination.ip());
+            one.packets.push_back((path, segment.ecn, packet));
             one.tell_writable();
             if number != by {
                 self.ring(number);
@@ -368,8 +486,9 @@ impl Host {
     /// Takes an event to its connection, whose number is returned.
     fn learn(&mut self, news: News) -> Option<u32> {
         if let News::Accepted { listener, socket, remote } = news {
-            let port = self.listeners.iter().find(|(_, (own, _))| *own == listener).map(|(port, _)| *port)?;
-            let number = *self.by_tuple.get(&(port, remote))?;
+            let port = self.listeners.iter().find(|(_, own)| **own == listener).map(|(port, _)| *port)?;
+            let own = self.addresses.iter().map(|own| SocketAddrV4::new(ip(*own), port));
+            let number = own.into_iter().find_map(|own| self.by_tuple.get(&(own, remote)).copied())?;
             self.by_socket.insert(socket, number);
             let one = self.connections.get_mut(&number)?;
             one.socket = Some(socket);

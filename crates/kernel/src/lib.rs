@@ -41,9 +41,10 @@ pub mod vhost;
 pub use boot::Boot;
 #[cfg(target_os = "linux")]
 pub use card::Identity;
+pub use control::Options;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Kernels, ready};
-pub use end::{CONGESTION, End};
+pub use end::{CONGESTION, End, Way, ip};
 #[cfg(target_os = "linux")]
 pub use endpoint::{Kernels, ready};
 pub use error::{Error, Fault};

@@ -60,7 +60,7 @@ impl Contender {
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)
             }
-            (Transport::Tcp, Fidelity::Stack, Some("linux")) => self.on_kernel(),
+            (Transport::Tcp | Transport::Mptcp, Fidelity::Stack, Some("linux")) => self.on_kernel(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Model, Some(name)) if is_stack(name) => {
                 let (transport, _) = self.transport.describe();
                 let program =
@@ -108,11 +108,11 @@ impl Contender {
                 CONGESTION.join(", ")
             )
         })?;
-        if let Some((wrong, _)) = self.switched().into_iter().next() {
-            return Err(format!(
-                "a kernel in virtual time has no switch {wrong:?}: leave it out, choose fidelity \"linux\", or write tcp/{} for the model",
-                shown(name)
-            ));
+        self.in_linux()?;
+        if self.transport.is_multipath() && self.mechanisms.iter().any(|(name, _)| *name == "pacing") {
+            return Err(
+                "sockets of MPTCP have no option for pacing: leave it out, or write mptcp/… for the model".into()
+            );
         }
         haltere_kernel::ready().map_err(|e| e.to_string())?;
         Ok(Subject::Kernel { congestion })

@@ -9,141 +9,45 @@ them.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 from pyroute2 import MPTCP
 
 from haltere.rig.namespaces import Rig, inside, set_kernel, set_route
 from haltere.rig.plan import Flow
 
-TUNED = {"net.ipv4.tcp_rmem": "4096 16777216 134217728", "net.ipv4.tcp_wmem": "4096 16777216 134217728"}
-"""Buffers that never limit a transfer, as the model's hosts have them; `stockbuffers` leaves the kernel's own."""
-
-_FIRST_SEND_BUFFER = 16_384
-"""The kernel's own first send buffer, bytes: how much MPTCP gives to its first subflow before there is another."""
-
 _HYSTART = Path("/sys/module/tcp_cubic/parameters/hystart")
-_TIMESTAMP_OPTION = 12
-"""Bytes of the timestamp option, padded (RFC 7323)."""
-_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-
-Side = Literal["client", "server", "both"]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a host's network namespace that a switch sets."""
-
-    side: Side
-    name: str
-    words: Callable[[str], str | None]
-    """The parameter's value for the switch's; `None` if the kernel has no such."""
-
-
-def _ns(text: str) -> int:
-    """Return a time as the core writes it (`1ms`) in ns."""
-    unit = text.lstrip("0123456789")
-    return int(text.removesuffix(unit)) * _UNITS[unit]
-
-
-def _word(**words: str) -> Callable[[str], str | None]:
-    return words.get
-
-
-def _number(text: str) -> str | None:
-    return text if text.isdigit() else None
-
-
-def _number_or_off(text: str) -> str | None:
-    return "0" if text == "off" else _number(text)
-
-
-def _bytes(text: str) -> str | None:
-    return text[:-1] if text[:-1].isdigit() and text.endswith("B") else None
-
-
-def _us(text: str) -> str | None:
-    return str(max(1, _ns(text) // 1000))
-
-
-PARAMETERS = {
-    "timestamps": Parameter("both", "net.ipv4.tcp_timestamps", _word(on="1", off="0")),
-    "ecn": Parameter("both", "net.ipv4.tcp_ecn", _word(on="1", rfc3168="1", off="0")),
-    "sack": Parameter("both", "net.ipv4.tcp_sack", _word(on="1", off="0")),
-    "rack": Parameter("server", "net.ipv4.tcp_recovery", _word(on="1", off="0")),
-    "tlp": Parameter("server", "net.ipv4.tcp_early_retrans", _word(on="3", off="0")),
-    "frto": Parameter("server", "net.ipv4.tcp_frto", _word(on="2", off="0")),
-    "dsack": Parameter("client", "net.ipv4.tcp_dsack", _word(on="1", off="0")),
-    "loss-threshold": Parameter("server", "net.ipv4.tcp_reordering", _number),
-    "idle-restart": Parameter("server", "net.ipv4.tcp_slow_start_after_idle", _word(on="1", off="0")),
-    "tso-defer": Parameter("server", "net.ipv4.tcp_tso_win_divisor", _number),
-    "tso-least": Parameter("server", "net.ipv4.tcp_min_tso_segs", _number),
-    "tsq": Parameter("server", "net.ipv4.tcp_limit_output_bytes", _bytes),
-    "syn-retries": Parameter("client", "net.ipv4.tcp_syn_retries", _number),
-    "data-retries": Parameter("server", "net.ipv4.tcp_retries2", _number),
-    "sack-compression-acks": Parameter("client", "net.ipv4.tcp_comp_sack_nr", _number),
-    "rto-min": Parameter("server", "net.ipv4.tcp_rto_min_us", _us),
-}
-"""The switches that one parameter of the kernel sets."""
-
-SUBFLOWS = {"stale-after": Parameter("server", "net.mptcp.stale_loss_cnt", _number_or_off)}
-"""The parameters of MPTCP."""
-
-_ROUTES = ("initial-window", "segment")
-_BUFFERS = ("receive-window", "max-receive-window")
-_SOCKETS = {"pacing": ("on", "off"), "delack": ("on", "off")}
-_OTHERS = {
-    "hystart": ("linux", "off"),
-    "rto": ("linux", "rfc6298"),
-    "reno-friendly": ("linux",),
-    "scheduler": ("linux",),
-    "reinjection": ("timer",),
-    "opportunistic": ("off",),
-    "penalisation": ("off",),
-    "add-addr": ("on", "off"),
-    "subflow-buffer": ("auto",),
-    "nagle": ("on", "off"),
-    # The kernels in virtual time are built so; that of this machine may not be.
-    "header-room": ("320B",),
-}
-KNOWN = {"stockbuffers", "sack-compression", *PARAMETERS, *SUBFLOWS, *_ROUTES, *_BUFFERS, *_SOCKETS, *_OTHERS}
-"""The switches of a contender that a kernel has."""
+_OF_SOCKETS = ("pacing", "delack")
+"""The switches that are options of sockets."""
 
 
 def refusal(flow: Flow) -> str | None:
     """Return why a kernel cannot do what a flow's contender switches, if it cannot."""
-    # The parameters of a file are its module's.
-    of_ours = {} if flow.file else {name: str(value) for name, value in flow.parameters.items()}
-    for switch, value in (of_ours | flow.switches).items():
-        if switch not in KNOWN:
-            known = ", ".join(sorted(KNOWN))
-            return f'the kernel has no switch {switch!r}, the model has: choose fidelity "model", or of {known}'
-        if switch == "stockbuffers":
-            continue
-        if not flow.kernel:
+    switches = {name: value for name, value in flow.switches.items() if name != "stockbuffers"}
+    if not flow.kernel:
+        for switch in switches | flow.parameters:
             return (
                 f"a QUIC program has mechanisms of its own, which {switch!r} does not reach: leave it out, or choose "
                 'fidelity "model"'
             )
-        if switch == "nagle" and flow.mqtt is None and value == "on":
-            return (
-                f"{flow.implementation} sets TCP_NODELAY: leave nagle out, which brokers of MQTT may have, or choose "
-                'fidelity "model"'
-            )
-        if switch == "pacing" and flow.transport == "mptcp":
-            return 'sockets of MPTCP have no option for pacing: leave it out, or choose fidelity "model"'
-        if switch in _SOCKETS and flow.implementation != "linux":
+        return None
+    if flow.linux.refused is not None:
+        return flow.linux.refused
+    if flow.mqtt is None and switches.get("nagle") == "on":
+        return (
+            f"{flow.implementation} sets TCP_NODELAY: leave nagle out, which brokers of MQTT may have, or choose "
+            'fidelity "model"'
+        )
+    if "pacing" in switches and flow.transport == "mptcp":
+        return 'sockets of MPTCP have no option for pacing: leave it out, or choose fidelity "model"'
+    for switch in _OF_SOCKETS:
+        if switch in switches and flow.implementation != "linux":
             return (
                 f"{switch!r} is an option of sockets, and {flow.implementation} does not set it: leave it out, write "
                 'app = "raw" for a bare transfer, or choose fidelity "model"'
             )
-        words = (_SOCKETS | _OTHERS).get(switch)
-        parameter = (PARAMETERS | SUBFLOWS).get(switch)
-        if (words and value not in words) or (parameter and parameter.words(value) is None):
-            return f'the kernel has no {switch}={value}, the model has: choose another value, or fidelity "model"'
     return None
 
 
@@ -151,8 +55,8 @@ def options(flow: Flow) -> dict[str, bool | int | None]:
     """Return the options of a bare transfer's sockets."""
     return {
         "multipath": flow.transport == "mptcp",
-        "paced": flow.switches.get("pacing") == "on",
-        "quickack": flow.switches.get("delack") == "off",
+        "paced": flow.linux.paced,
+        "quickack": flow.linux.acks_at_once,
         "buffer": None,
         "tos": flow.tos,
     }
@@ -162,7 +66,8 @@ def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
     """Return the kernel parameters of each node; raise `ValueError` if two flows want a node set in different ways."""
     wanted: dict[tuple[int, str], tuple[str | None, str]] = {}
     for flow in flows:
-        for node, name, value in _wishes(flow):
+        nodes = (flow.server, flow.client) if flow.mqtt is None else (flow.server, flow.client, flow.mqtt.subscriber)
+        for node, (name, value) in itertools.product(nodes, flow.linux.parameters.items()):
             before, whose = wanted.setdefault((node, name), (value, flow.contender))
             if before != value:
                 raise ValueError(
@@ -175,67 +80,6 @@ def settings(flows: tuple[Flow, ...]) -> dict[int, dict[str, str]]:
     return answer
 
 
-def _wishes(flow: Flow) -> Iterator[tuple[int, str, str | None]]:
-    """Yield (node, parameter, value), None for the kernel's own value."""
-    nodes: dict[Side, tuple[int, ...]] = {
-        "client": (flow.client,),
-        "server": (flow.server,),
-        "both": (flow.server, flow.client),
-    }
-    if flow.mqtt is not None:
-        # Messages and their acknowledgements go in both directions: each host is sender and receiver.
-        nodes = dict.fromkeys(nodes, (flow.server, flow.client, flow.mqtt.subscriber))
-    buffers = _buffers(flow)
-    for name in TUNED:
-        yield from ((node, name, buffers.get(name)) for node in nodes["both"])
-    if not flow.kernel:
-        return
-    values = _parameters(flow)
-    for parameter in {p.name: p for p in (*PARAMETERS.values(), *SUBFLOWS.values(), _COMPRESSION_DELAY)}.values():
-        yield from ((node, parameter.name, values.get(parameter.name)) for node in nodes[parameter.side])
-
-
-_COMPRESSION_DELAY = Parameter("client", "net.ipv4.tcp_comp_sack_delay_ns", lambda text: str(_ns(text)))
-
-
-def _parameters(flow: Flow) -> dict[str, str]:
-    """Return the parameters that a flow's switches set."""
-    switches = dict(flow.switches)
-    if flow.needs_ecn:
-        switches.setdefault("ecn", "on")
-    if switches.get("rto") == "rfc6298":
-        # The kernel's timeout keeps its form; its least comes as near to the RFC's as it can.
-        switches.setdefault("rto-min", "1s")
-    values = {}
-    for switch, parameter in (PARAMETERS | SUBFLOWS).items():
-        value = parameter.words(switches[switch]) if switch in switches else None
-        if value is not None:
-            values[parameter.name] = value
-    compression = switches.get("sack-compression")
-    if compression == "off":
-        values["net.ipv4.tcp_comp_sack_nr"] = "0"
-    elif compression is not None:
-        values[_COMPRESSION_DELAY.name] = str(_ns(compression))
-    return values
-
-
-def _buffers(flow: Flow) -> dict[str, str]:
-    """Return the buffers of a flow's hosts; none for the kernel's own."""
-    if "stockbuffers" in flow.switches:
-        return {}
-    least, first, most = TUNED["net.ipv4.tcp_rmem"].split()
-    if (window := flow.switches.get("receive-window")) is not None:
-        # A window is half of the buffer at first (`scaling_ratio` 128 of 256).
-        first = str(2 * int(window.removesuffix("B")))
-    if (window := flow.switches.get("max-receive-window")) is not None:
-        most = str(max(int(first), int(window.removesuffix("B")) * 256 // 153))
-    buffers = TUNED | {"net.ipv4.tcp_rmem": f"{least} {first} {most}"}
-    if flow.transport == "mptcp":
-        least, _, most = TUNED["net.ipv4.tcp_wmem"].split()
-        buffers["net.ipv4.tcp_wmem"] = f"{least} {_FIRST_SEND_BUFFER} {most}"
-    return buffers
-
-
 def metrics(flows: tuple[Flow, ...]) -> dict[tuple[int, int], dict[str, int]]:
     """Return what the routes from node to node tell the connections across them.
 
@@ -246,13 +90,8 @@ def metrics(flows: tuple[Flow, ...]) -> dict[tuple[int, int], dict[str, int]]:
     for flow in flows:
         if not flow.kernel:
             continue
-        ours: dict[str, int] = {}
-        if "segment" in flow.switches:
-            options = 0 if flow.switches.get("timestamps") == "off" else _TIMESTAMP_OPTION
-            ours["advmss"] = int(flow.switches["segment"].removesuffix("B")) + options
-        window = flow.switches.get("initial-window")
-        down = ours if window is None else ours | {"initcwnd": int(window)}
-        for ends, values in (((flow.server, flow.client), down), ((flow.client, flow.server), ours)):
+        values = flow.linux.metrics
+        for ends in ((flow.server, flow.client), (flow.client, flow.server)):
             before, whose = wanted.setdefault(ends, (values, flow.contender))
             if before != values:
                 raise ValueError(
@@ -282,7 +121,7 @@ def tell_routes(rig: Rig) -> None:
 @contextlib.contextmanager
 def _hystart(flows: tuple[Flow, ...]) -> Iterator[None]:
     """CUBIC's HyStart is a parameter of the whole kernel."""
-    wanted = {flow.switches.get("hystart") != "off" for flow in flows if flow.congestion == "cubic"}
+    wanted = {not flow.linux.without_hystart for flow in flows if flow.congestion == "cubic"}
     if wanted != {False}:
         if len(wanted) > 1:
             raise ValueError("HyStart is on or off for a whole kernel: cubic and cubic-hystart cannot meet")
@@ -314,7 +153,7 @@ def path_refusal(flow: Flow) -> str | None:
 
 def announces(flow: Flow) -> bool:
     """Whether the server announces its addresses, and the client waits for that."""
-    return flow.switches.get("add-addr") == "on"
+    return flow.linux.announces
 
 
 def endpoints(flows: tuple[Flow, ...]) -> dict[tuple[int, int], int]:

@@ -148,6 +148,23 @@ class Mqtt:
 
 
 @dataclass(frozen=True)
+class Linux:
+    """How a kernel is told what a contender switches."""
+
+    refused: str | None
+    """Why it cannot be."""
+    parameters: dict[str, str | None]
+    """The parameters of both hosts; `None`: the kernel's own."""
+    metrics: dict[str, int]
+    """The metrics of the routes between them: `advmss` in bytes, `initcwnd` in segments."""
+    paced: bool
+    acks_at_once: bool
+    without_hystart: bool
+    announces: bool
+    """Whether the server announces its addresses, and the client waits for that."""
+
+
+@dataclass(frozen=True)
 class Flow:
     """A transfer between two nodes."""
 
@@ -160,8 +177,7 @@ class Flow:
     """The switches that the contender sets, with values as contenders write them; `on` and `off` are words."""
     parameters: dict[str, float]
     """The parameters of its congestion control that the contender sets."""
-    needs_ecn: bool
-    """Whether its congestion control works by marks."""
+    linux: Linux
     app: Literal["https", "http1", "raw", "mqtt"]
     pair: int
     server: int
@@ -370,6 +386,7 @@ def _flow(flow: Json) -> Flow:
         only_modelled=tuple(flow.pop("only_modelled")),
         paths=_paths(flow.pop("ways"), flow["transport"]),
         mqtt=None if mqtt is None else _mqtt(mqtt),
+        linux=Linux(**flow.pop("linux")),
         **{key: value for key, value in flow.items() if key != "flow"},
     )
 

@@ -2,7 +2,7 @@
 
 use crate::skips::skip;
 use crate::wire::{ADDRESSES, Wire, boot};
-use haltere_kernel::control::{Command, Event};
+use haltere_kernel::control::{Command, Event, Options};
 use haltere_kernel::{Error, Node};
 use haltere_net::{Span, Time};
 use std::hash::Hasher;
@@ -71,7 +71,12 @@ fn a_kernel_in_the_middle_of_something_survives_more() {
     // The program reads the clock, which takes time: in between it is told the next thing.
     for socket in 1..20 {
         let local = SocketAddrV4::new(ADDRESSES[1], 80 + socket as u16);
-        wire.nodes[1].command(Command::Listen { socket, local, congestion: "reno".into() });
+        wire.nodes[1].command(Command::Listen {
+            socket,
+            local,
+            congestion: "reno".into(),
+            options: Options::default(),
+        });
         wire.nodes[1].run(Time::ZERO).unwrap();
     }
     wire.run_until(Time::ZERO + Span::from_millis(1), |_| false).unwrap();

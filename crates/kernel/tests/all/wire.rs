@@ -1,6 +1,6 @@
 //! Two nodes and the link between them.
 
-use haltere_kernel::control::{Command, Event};
+use haltere_kernel::control::{Command, Event, Options};
 use haltere_kernel::{Boot, Error, Identity, Node};
 use haltere_net::{Span, Time};
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ impl Wire {
         let nodes = [Node::boot(&boot(1)?)?, Node::boot(&boot(2)?)?];
         let mut wire = Wire::new(nodes, delay);
         for (node, address) in wire.nodes.iter_mut().zip(ADDRESSES) {
-            node.command(Command::Address { card: 1, address, prefix: 8 });
+            node.command(Command::Address { card: 1, alias: 0, address, prefix: 8 });
         }
         Ok(wire)
     }
@@ -82,13 +82,24 @@ impl Wire {
 
     pub fn listen(&mut self, congestion: &str) {
         let local = SocketAddrV4::new(ADDRESSES[1], 80);
-        self.nodes[1].command(Command::Listen { socket: 1, local, congestion: congestion.into() });
+        self.nodes[1].command(Command::Listen {
+            socket: 1,
+            local,
+            congestion: congestion.into(),
+            options: Options::default(),
+        });
     }
 
     pub fn connect(&mut self, socket: u32, congestion: &str) {
         let (local, remote) =
             (SocketAddrV4::new(ADDRESSES[0], 40_000 + socket as u16), SocketAddrV4::new(ADDRESSES[1], 80));
-        self.nodes[0].command(Command::Connect { socket, local, remote, congestion: congestion.into() });
+        self.nodes[0].command(Command::Connect {
+            socket,
+            local,
+            remote,
+            congestion: congestion.into(),
+            options: Options::default(),
+        });
     }
 
     /// Runs a node now, and puts what it sends on the link.

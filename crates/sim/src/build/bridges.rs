@@ -33,7 +33,8 @@ pub(super) fn join(
             between.mtu,
             Time::ZERO,
         );
-        one(n, spec, &between, (kit.map_err(wrong)?, slot), brokers).map_err(wrong)?;
+        let kit = Kit { port: slot.kernel_port().map_err(wrong)?, ..kit.map_err(wrong)? };
+        one(n, spec, &between, (kit, slot), brokers).map_err(wrong)?;
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! The transport at each end of a flow, with the mechanisms that its contender sets.
 
 use super::transports::Kit;
+#[cfg(feature = "kernels")]
+use super::transports::Way;
 use crate::contender::{Contender, Switch, Transport};
 use crate::fidelity::Subject;
 #[cfg(feature = "stacks")]
@@ -9,6 +11,8 @@ use crate::recorder;
 use haltere_net::PathId;
 use haltere_net::rng::Stream;
 use haltere_transport::cc::{Algorithm, Desk};
+#[cfg(feature = "kernels")]
+use haltere_transport::mechanisms::Value;
 use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, tcp};
 
 /// The worker program, which all ends of a run share whose stacks need one.
@@ -77,20 +81,32 @@ impl End<'_> {
     /// node's own.
     #[cfg(feature = "kernels")]
     fn on_kernel(&self, congestion: &'static str) -> Result<Box<dyn Endpoint>, String> {
-        let Kit { hosts, kernels, port, mtu, rtts, phases, streams, .. } = self.kit;
-        let (own, peer) = if self.role == Role::Client { (0, 1) } else { (1, 0) };
+        let Kit { contender, hosts, ways, kernels, port, mtu, rtts, phases, streams, .. } = self.kit;
+        let own = usize::from(self.role == Role::Server);
         let node = hosts[own].0;
-        let dice = streams.named(&format!("kernel {node}")).bits();
+        let settings = contender.in_linux()?;
+        let nagle = contender.mechanisms.iter().any(|(name, value)| (*name, *value) == ("nagle", Value::On));
+        let options = haltere_kernel::Options {
+            multipath: contender.transport.is_multipath(),
+            paced: settings.paced,
+            acks_at_once: settings.acks_at_once,
+            nagle,
+            tos: self.kit.tos,
+        };
+        let way = |way: &Way| haltere_kernel::Way { own: way.ends[own], peer: way.ends[1 - own], backup: way.backup };
         let end = haltere_kernel::End {
             role: self.role,
             node,
-            peer: hosts[peer].0,
+            ways: ways.iter().map(way).collect(),
             port: *port,
             congestion,
+            contender: contender.to_string(),
+            settings,
+            options,
             mtu: *mtu,
             rtts: *rtts,
             faults: streams.faults().clone(),
-            dice,
+            dice: streams.named(&format!("kernel {node}")).bits(),
             phase: phases[own],
         };
         kernels.end(end).map_err(|e| e.to_string())

@@ -4,7 +4,7 @@ use super::Site;
 use super::mqtt::{Brokers, Delivery};
 use super::roster::{Ends, Owner, Roster, Slot};
 use super::talk::Talk;
-use super::transports::{Kit, Maker};
+use super::transports::{Kit, Maker, Way};
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, HostPath};
@@ -65,13 +65,25 @@ pub(super) fn usable_paths(contender: &Contender, ways: &[HostPath]) -> u8 {
     if contender.transport.is_multipath() { u8::try_from(ways.len()).unwrap_or(u8::MAX) } else { 1 }
 }
 
+/// The paths that the connections of a contender use, by their addresses.
+pub(super) fn ways(contender: &Contender, ways: &[HostPath]) -> Vec<Way> {
+    let usable = usize::from(usable_paths(contender, ways));
+    ways.iter().take(usable).map(|way| Way { ends: [way.client, way.server], backup: way.backup }).collect()
+}
+
 /// The DiffServ codepoint of a flow's packets.
 pub(super) fn class(flow: &Flow) -> u8 {
     flow.tos.unwrap_or(0) >> 2
 }
 
 /// The transports between client and server of flow `i`.
-fn kit(site: &Site<'_>, i: usize, flow: &Flow, path: &FlowPath, shadows: &[Contender]) -> Result<Kit, ScenarioError> {
+fn kit(
+    site: &Site<'_>,
+    (i, slot): (usize, Slot),
+    flow: &Flow,
+    path: &FlowPath,
+    shadows: &[Contender],
+) -> Result<Kit, ScenarioError> {
     let contender = &path.contender;
     let subject = subject(site.fidelity, i, flow, contender)?;
     if !matches!(subject, Subject::Model(_))
@@ -88,6 +100,9 @@ fn kit(site: &Site<'_>, i: usize, flow: &Flow, path: &FlowPath, shadows: &[Conte
         ack: flow.ack,
         rtts: flow.mqtt().is_none(),
         moves: !flow.migrate.is_empty(),
+        ways: ways(contender, &path.ways),
+        port: slot.kernel_port().map_err(|message| wrong(i, message))?,
+        tos: flow.tos.unwrap_or(0),
         paths: usable_paths(contender, &path.ways),
         shadows: shadows.to_vec(),
         agent: site.agents.iter().find(|(flow, _)| *flow == i).map(|(_, desk)| desk.clone()),
@@ -110,7 +125,7 @@ impl FlowPart {
         (brokers, roster): (&mut Brokers, &mut Roster),
     ) -> Result<FlowPart, ScenarioError> {
         let flow = &site.scenario.flows[number];
-        let kit = kit(site, number, flow, &path, &shadows)?;
+        let kit = kit(site, (number, slots[0]), flow, &path, &shadows)?;
         let HostPath { client, server, .. } = *path.first();
         let key = FlowKey { source: client, destination: server, connection: slots[0].connection() };
         let start = path.start;

@@ -31,7 +31,7 @@ mod shadows;
 mod talk;
 mod transports;
 
-use crate::fidelity::{Fidelity, Subject};
+use crate::fidelity::Fidelity;
 use crate::load::Load;
 use crate::network::{Network, network};
 use crate::recorder::{self, Files, Recorder};
@@ -43,7 +43,7 @@ pub(crate) use flows::FlowPart;
 use haltere_net::Span;
 use haltere_net::fault::Faults;
 use haltere_net::rng::Streams;
-use haltere_net::topology::NodeId;
+use haltere_net::topology::{NodeId, Topology};
 use haltere_transport::cc::Desk;
 use mqtt::Brokers;
 use roster::Roster;
@@ -73,6 +73,7 @@ impl Run {
 /// The materials of which all parts of a run are built.
 struct Site<'a> {
     scenario: &'a Scenario,
+    topology: &'a Topology,
     fidelity: Fidelity,
     streams: Streams,
     worker: Worker,
@@ -137,7 +138,8 @@ pub(crate) fn build(
     let shadows = files.map_or(&[][..], |files| &files.shadows);
     let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
     let (worker, kernels) = (Worker::default(), Kernels::default());
-    let site = &Site { scenario, fidelity, streams: streams.clone(), worker, kernels, files, agents };
+    let site =
+        &Site { scenario, topology: &topology, fidelity, streams: streams.clone(), worker, kernels, files, agents };
     let (mut roster, mut brokers) = (Roster::default(), Brokers::new(scenario, &topology));
     // Slots are numbered in this order. Every flow has one for a delivery, whether or not it has messages.
     let of_flows = roster.slots(paths.len());
@@ -186,15 +188,6 @@ pub fn clock_phase(streams: &Streams) -> Span {
 }
 
 impl Site<'_> {
-    /// A port of the server's kernel, if it has one.
-    fn port(&self, subject: Subject) -> u16 {
-        match subject {
-            #[cfg(feature = "kernels")]
-            Subject::Kernel { .. } => self.kernels.port(),
-            _ => 0,
-        }
-    }
-
     /// The time from such an edge of a host's own wheels to the start of the run.
     fn phase(&self, host: NodeId) -> Span {
         match self.scenario.ticks {

@@ -110,10 +110,15 @@ impl Brokers {
     ) -> Result<[Spawn; 2], ScenarioError> {
         let (spec, plan) = (&site.scenario.flows[number], &mqtt.publishers);
         let contender = &mqtt.delivery;
+        let wrong = |message| flows::wrong(number, message);
+        let hosts = [to.subscriber, to.broker];
         let delivery = Kit {
             subject: flows::subject(site.fidelity, number, spec, contender)?,
             name: format!("flow {number}/delivery"),
-            phases: [to.subscriber, to.broker].map(|host| site.phase(host)),
+            hosts,
+            phases: hosts.map(|host| site.phase(host)),
+            ways: flows::ways(contender, &to.ways),
+            port: deliver.kernel_port().map_err(wrong)?,
             mtu: to.ways[0].mtu,
             paths: flows::usable_paths(contender, &to.ways),
             contender: contender.clone(),
@@ -122,7 +127,6 @@ impl Brokers {
             moves: false,
             ..kit.clone()
         };
-        let wrong = |message| flows::wrong(number, message);
         let heard = self.hear(mqtt, to.broker, (&delivery, deliver)).map_err(wrong)?;
         let said = self.hear(mqtt, path.server, (&kit, publish)).map_err(wrong)?;
         let ledger = Ledger::new(plan.publishers as usize);

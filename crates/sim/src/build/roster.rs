@@ -6,6 +6,9 @@ use haltere_net::{Address, ConnectionId};
 use haltere_transport::Role;
 use std::collections::BTreeSet;
 
+/// The first port inside kernels.
+const FIRST_PORT: u32 = 5000;
+
 /// The part that a process belongs to, by its number among the scenario's flows, probes or loads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -44,6 +47,15 @@ pub(super) struct Slot(u32);
 impl Slot {
     pub fn port(self) -> Port {
         Port(self.0)
+    }
+
+    /// The port inside kernels, and of a rig (`python/haltere/rig/plan.py`).
+    ///
+    /// # Errors
+    /// If there are more parts than ports.
+    pub fn kernel_port(self) -> Result<u16, String> {
+        let port = u16::try_from(FIRST_PORT + self.0).map_err(|_| "there are more flows than ports: take fewer")?;
+        Ok(port)
     }
 
     pub fn connection(self) -> ConnectionId {

@@ -9,7 +9,7 @@ use crate::stack::Past;
 use crate::world::{Port, Transports};
 use haltere_net::rng::Streams;
 use haltere_net::topology::NodeId;
-use haltere_net::{Span, Time};
+use haltere_net::{Address, Span, Time};
 use haltere_transport::cc::Desk;
 use haltere_transport::datagram::Socket;
 use haltere_transport::{Endpoint, Role};
@@ -23,6 +23,15 @@ impl Transports for Datagrams {
     fn endpoint(&mut self, _: Role, _: u32, _: Port) -> Result<Box<dyn Endpoint>, String> {
         Ok(Box::new(Socket::default()))
     }
+}
+
+/// A path between the addresses of a client and of a server.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "kernels"), allow(dead_code, reason = "only kernels have addresses"))]
+pub(super) struct Way {
+    pub ends: [Address; 2],
+    /// Whether it is in reserve.
+    pub backup: bool,
 }
 
 /// The configuration that the transports of both ends share.
@@ -55,9 +64,11 @@ pub(super) struct Kit {
     pub past: Arc<Past>,
     pub worker: Worker,
     pub kernels: Kernels,
-    /// The nodes of the client and of the server, and the server's port there, for kernels.
+    /// The nodes of the client and of the server, their paths, the server's port there and the packets' type of service, for kernels.
     pub hosts: [NodeId; 2],
+    pub ways: Vec<Way>,
     pub port: u16,
+    pub tos: u8,
     pub streams: Streams,
 }
 
@@ -110,7 +121,9 @@ impl Kit {
             worker: site.worker.clone(),
             kernels: site.kernels.clone(),
             hosts,
-            port: site.port(subject),
+            ways: vec![Way { ends: hosts.map(|host| site.topology.addresses(host)[0]), backup: false }],
+            port: 0,
+            tos: 0,
             streams: site.streams.clone(),
         })
     }

@@ -26,7 +26,10 @@ use haltere_net::registry::{DIGEST, Registry, is_file, shown};
 use haltere_net::rng::Streams;
 use haltere_transport::Role;
 use haltere_transport::cc::{self, Algorithm, RenoFriendly, SlowStart};
-use haltere_transport::mechanisms::{MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, paces, to_reno_friendly, unfit};
+use haltere_transport::mechanisms::linux::Buffers;
+use haltere_transport::mechanisms::{
+    MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, linux, paces, to_reno_friendly, unfit,
+};
 use haltere_transport::quic::Session;
 use haltere_transport::scheduler::Scheduler;
 use haltere_transport::{mptcp, quic, scheduler, tcp};
@@ -224,6 +227,31 @@ impl Contender {
             Some((name.to_string(), shown(&facts.show(*value))))
         };
         switches.chain(self.mechanisms.iter().filter_map(mechanism)).collect()
+    }
+}
+
+impl Contender {
+    /// How a Linux kernel is told what the contender switches; the congestion control's parameters are none of a kernel's.
+    ///
+    /// # Errors
+    /// If a kernel has not what is switched.
+    pub fn in_linux(&self) -> Result<linux::Settings, String> {
+        let buffers = if self.has(Switch::StockBuffers) { Buffers::Stock } else { Buffers::Set };
+        if self.transport.is_quic() {
+            return Ok(linux::Settings::of_programs(buffers));
+        }
+        let of_ours = self.switches.iter().map(|switch| switch.describe().name);
+        let unknown = of_ours.filter(|name| *name != Switch::StockBuffers.describe().name);
+        let parameters = self.parameters.iter().map(|(name, _)| name.as_str()).filter(|_| !is_file(&self.congestion));
+        if let Some(name) = unknown.chain(parameters).next() {
+            return Err(linux::unknown(name));
+        }
+        linux::Settings::of(linux::Wishes {
+            mechanisms: &self.mechanisms,
+            multipath: self.transport.is_multipath(),
+            needs_ecn: self.model.is_some_and(|algorithm| algorithm.needs_ecn()),
+            buffers,
+        })
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::mqtt::MqttDescription;
 use super::{Between, FlowPath, HostPath, Network, network, ways};
+use crate::contender::Contender;
 use crate::load::{Load, Told};
 use crate::scenario::{self, App, Beside, Links, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Router;
 use haltere_net::{Rate, Span};
+use haltere_transport::mechanisms::linux;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,8 +84,7 @@ struct FlowDescription {
     switches: BTreeMap<String, String>,
     /// The parameters of its congestion control that it sets.
     parameters: BTreeMap<String, f64>,
-    /// Whether its congestion control works by marks.
-    needs_ecn: bool,
+    linux: LinuxDescription,
     app: App,
     pair: u32,
     server: u32,
@@ -98,6 +99,30 @@ struct FlowDescription {
     mqtt: Option<MqttDescription>,
     /// Fields of the flow that only the model uses.
     only_modelled: Vec<&'static str>,
+}
+
+/// How a kernel is told what a contender switches ([`linux::Settings`]), or why it cannot be.
+#[derive(Serialize, Default)]
+struct LinuxDescription {
+    refused: Option<String>,
+    parameters: BTreeMap<&'static str, Option<String>>,
+    metrics: BTreeMap<&'static str, u32>,
+    paced: bool,
+    acks_at_once: bool,
+    without_hystart: bool,
+    announces: bool,
+}
+
+impl LinuxDescription {
+    fn new(contender: &Contender) -> LinuxDescription {
+        match contender.in_linux() {
+            Err(refused) => LinuxDescription { refused: Some(refused), ..LinuxDescription::default() },
+            Ok(linux::Settings { parameters, metrics, paced, acks_at_once, without_hystart, announces }) => {
+                let refused = None;
+                LinuxDescription { refused, parameters, metrics, paced, acks_at_once, without_hystart, announces }
+            }
+        }
+    }
 }
 
 /// A probe. Its fields are those of the scenario's, with all defaults filled in.
@@ -209,7 +234,7 @@ pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Desc
         congestion: path.contender.congestion.clone(),
         switches: path.contender.switches_alone(),
         parameters: path.contender.parameters.iter().cloned().collect(),
-        needs_ecn: path.contender.model.is_some_and(|algorithm| algorithm.needs_ecn()),
+        linux: LinuxDescription::new(&path.contender),
         // A rig has no such transfers, and says so of each that is asked for.
         app: if flow.app() == App::Ssh { App::Raw } else { flow.app() },
         pair: flow.place.pair,

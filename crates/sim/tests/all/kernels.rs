@@ -103,10 +103,69 @@ fn linux_meets_quinn_and_the_model_at_a_bottleneck() {
 fn what_a_kernel_lacks_is_named_with_the_remedy() {
     for (given, hint) in [
         ("tcp@linux/qubic", "cubic"),
-        ("tcp@linux/cubic+ecn", "fidelity \"linux\""),
-        ("tcp@linux/cubic-hystart", "leave it out"),
+        ("tcp@linux/cubic+ecn=accurate", "choose another value"),
+        ("tcp@linux/cubic-prr", "no switch 'prr'"),
     ] {
         let said = Contender::parse(given).unwrap().at(Fidelity::Stack).unwrap_err();
         assert!(said.contains(hint), "{given}: {said}");
     }
+}
+
+#[test]
+fn switches_act_in_a_kernel_as_in_the_model() {
+    if !kernel() {
+        return;
+    }
+    let link = json!({ "rate": "100Mbit/s", "delay": "20ms", "queue": "1000p", "down": { "loss": "0.5%" } });
+    let run = |contender: &str| run(&on_link(&[flow(contender, "2MB")], &link)).flows[0].clone();
+    let usual = run("tcp@linux/cubic");
+    for switch in [
+        "+initial-window=40",
+        "+segment=536B",
+        "-sack",
+        "-timestamps",
+        "+receive-window=64KiB+max-receive-window=64KiB",
+        "+pacing",
+        "-hystart",
+        "-delack",
+    ] {
+        let (kernel, model) = (run(&format!("tcp@linux/cubic{switch}")), run(&format!("tcp/cubic{switch}")));
+        let texts = [&kernel, &usual].map(|flow| serde_json::to_string(flow).unwrap());
+        assert_ne!(texts[0], texts[1], "{switch} changes nothing");
+        let (ours, theirs) = (model.completion_s.unwrap(), kernel.completion_s.unwrap());
+        assert!((theirs / ours - 1.0).abs() < 0.2, "{switch}: {theirs} s, and {ours} s in the model");
+    }
+}
+
+#[test]
+fn two_wishes_for_one_host_are_refused() {
+    if !kernel() {
+        return;
+    }
+    let link = json!({ "rate": "10Mbit/s", "delay": "20ms", "queue": "100p" });
+    let both = on_link(&[flow("tcp@linux/cubic", "1kB"), flow("tcp@linux/bbr-sack", "1kB")], &link);
+    let scenario = Scenario::from_json(&both.to_string()).unwrap();
+    let error = run_at(Fidelity::Stack, &scenario, 1, 0).unwrap_err();
+    assert!(error.to_string().contains("want net.ipv4.tcp_sack set differently on one host"), "{error}");
+}
+
+#[test]
+fn mptcp_of_a_kernel_uses_both_paths() {
+    if !kernel() {
+        return;
+    }
+    let path = json!({ "rate": "10Mbit/s", "delay": "20ms", "queue": "100p" });
+    let run = |contender: &str| {
+        let scenario = json!({
+            "topology": { "kind": "multipath", "paths": [path, path] },
+            "flows": [flow(contender, "4MB")]
+        });
+        run(&scenario)
+    };
+    let (one, two, again) = (run("tcp@linux/cubic"), run("mptcp@linux/cubic"), run("mptcp@linux/cubic"));
+    let (one, both) = (one.flows[0].completion_s.unwrap(), two.flows[0].completion_s.unwrap());
+    assert!(both < 0.65 * one, "{both} s over two paths, {one} s over one");
+    assert_eq!(text(&two), text(&again));
+    let announced = run("mptcp@linux/cubic+add-addr").flows[0].completion_s.unwrap();
+    assert!(announced < 0.65 * one, "{announced} s over addresses that the server announces");
 }

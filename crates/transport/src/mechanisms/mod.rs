@@ -6,6 +6,7 @@
 //! A contender writes `+name` for on, `-name` for off and `+name=value` for a value. `haltere algorithms` prints the
 //! tables.
 
+pub mod linux;
 mod multipath;
 mod quic;
 mod tcp;

@@ -1,14 +1,15 @@
 //! The loop, and what commands do.
 
+use crate::netlink;
 use crate::sys::{self, Page};
-use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, Frames, HOST, LENGTH, PAGE, ROOM};
+use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, Frames, HOST, LENGTH, Options, PAGE, ROOM};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, write};
 use rustix::mount::{MountFlags, mount};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect, listen,
-    recv, send, shutdown, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, acceptfrom_with, bind, connect, ipproto,
+    listen, netdevice, recv, send, shutdown, socket_with, sockopt,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -28,6 +29,7 @@ static ZEROS: [u8; PIECE] = [0; PIECE];
 struct Socket {
     fd: OwnedFd,
     kind: Kind,
+    options: Options,
     /// Bytes to write.
     waiting: u64,
     /// The end of the stream follows them.
@@ -158,10 +160,15 @@ impl Program {
     fn carry_out(&mut self, command: Command) -> (u32, Result<(), Errno>) {
         match command {
             Command::Set { name, value } => (HOST, set(&name, &value)),
-            Command::Address { card, address, prefix } => (HOST, give_address(card, address, prefix)),
-            Command::Listen { socket, local, congestion } => (socket, self.listen(socket, local, &congestion)),
-            Command::Connect { socket, local, remote, congestion } => {
-                (socket, self.connect(socket, local, remote, &congestion))
+            Command::Address { card, alias, address, prefix } => (HOST, give_address((card, alias), address, prefix)),
+            Command::Route { card, to, advmss, initcwnd } => (HOST, set_route(card, to, advmss, initcwnd)),
+            Command::Subflows(most) => (HOST, netlink::subflows(most).map_err(errno)),
+            Command::Endpoint { address, flags } => (HOST, netlink::endpoint(address, flags).map_err(errno)),
+            Command::Listen { socket, local, congestion, options } => {
+                (socket, self.listen(socket, local, &congestion, options))
+            }
+            Command::Connect { socket, local, remote, congestion, options } => {
+                (socket, self.connect(socket, (local, remote), &congestion, options))
             }
             Command::Write { socket, bytes } => {
                 if let Some(one) = self.sockets.get_mut(&socket) {
@@ -193,31 +200,31 @@ impl Program {
         }
     }
 
-    fn listen(&mut self, socket: u32, local: SocketAddrV4, congestion: &str) -> Result<(), Errno> {
-        let fd = new_socket(local, congestion)?;
+    fn listen(&mut self, socket: u32, local: SocketAddrV4, congestion: &str, options: Options) -> Result<(), Errno> {
+        let fd = new_socket(local, congestion, options)?;
         listen(&fd, BACKLOG)?;
-        self.keep(socket, fd, Kind::Listener)
+        self.keep(socket, fd, Kind::Listener, options)
     }
 
     fn connect(
         &mut self,
         socket: u32,
-        local: SocketAddrV4,
-        remote: SocketAddrV4,
+        (local, remote): (SocketAddrV4, SocketAddrV4),
         congestion: &str,
+        options: Options,
     ) -> Result<(), Errno> {
-        let fd = new_socket(local, congestion)?;
+        let fd = new_socket(local, congestion, options)?;
         match connect(&fd, &remote) {
-            Ok(()) | Err(Errno::INPROGRESS) => self.keep(socket, fd, Kind::Connecting),
+            Ok(()) | Err(Errno::INPROGRESS) => self.keep(socket, fd, Kind::Connecting, options),
             Err(error) => Err(error),
         }
     }
 
-    fn keep(&mut self, socket: u32, fd: OwnedFd, kind: Kind) -> Result<(), Errno> {
+    fn keep(&mut self, socket: u32, fd: OwnedFd, kind: Kind, options: Options) -> Result<(), Errno> {
         // Each change is told once: what is told is done at once, and as far as it can be.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, EventData::new_u64(u64::from(socket)), flags)?;
-        self.sockets.insert(socket, Socket { fd, kind, waiting: 0, ends: false, closed: false });
+        self.sockets.insert(socket, Socket { fd, kind, options, waiting: 0, ends: false, closed: false });
         Ok(())
     }
 
@@ -256,6 +263,9 @@ impl Program {
                     return self.events.push(Event::Finished { socket });
                 }
                 Ok(bytes) => {
+                    if one.options.acks_at_once {
+                        let _ = sockopt::set_tcp_quickack(&one.fd, true);
+                    }
                     self.events.push(Event::Received { socket, bytes });
                     if !to_the_end {
                         return;
@@ -297,25 +307,38 @@ impl Program {
     fn accept(&mut self, listener: u32) {
         while let Some(one) = self.sockets.get(&listener) {
             let Ok((fd, remote)) = acceptfrom_with(&one.fd, SocketFlags::NONBLOCK) else { return };
+            let options = one.options;
             let remote = remote.and_then(|address| SocketAddrV4::try_from(address).ok());
             let socket = INCOMING | self.accepted;
             self.accepted = (self.accepted + 1) & !INCOMING;
             let Some(remote) = remote else { continue };
             self.events.push(Event::Accepted { listener, socket, remote });
-            if let Err(error) = sockopt::set_tcp_nodelay(&fd, true).and_then(|()| self.keep(socket, fd, Kind::Open)) {
+            let ready = sockopt::set_tcp_nodelay(&fd, !options.nagle);
+            if let Err(error) = ready.and_then(|()| self.keep(socket, fd, Kind::Open, options)) {
                 self.fail(socket, error);
             }
         }
     }
 }
 
-fn new_socket(local: SocketAddrV4, congestion: &str) -> Result<OwnedFd, Errno> {
-    let fd = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None)?;
+fn new_socket(local: SocketAddrV4, congestion: &str, options: Options) -> Result<OwnedFd, Errno> {
+    let protocol = options.multipath.then_some(ipproto::MPTCP);
+    let fd = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, protocol)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
-    sockopt::set_tcp_nodelay(&fd, true)?;
+    sockopt::set_tcp_nodelay(&fd, !options.nagle)?;
     sockopt::set_tcp_congestion(&fd, congestion)?;
+    if options.paced {
+        sys::pace(fd.as_fd()).map_err(errno)?;
+    }
+    if options.tos != 0 {
+        sockopt::set_ip_tos(&fd, options.tos)?;
+    }
     bind(&fd, &local)?;
     Ok(fd)
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
 /// Writes a parameter of the network, whose name is checked: it names a file below `/proc/sys/net`.
@@ -330,11 +353,16 @@ fn set(name: &str, value: &str) -> Result<(), Errno> {
     write(&file, value.as_bytes()).map(|_| ())
 }
 
-fn give_address(card: u8, address: Ipv4Addr, prefix: u8) -> Result<(), Errno> {
+fn give_address((card, alias): (u8, u8), address: Ipv4Addr, prefix: u8) -> Result<(), Errno> {
     let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::empty(), None)?;
-    let name = format!("eth{card}");
+    let name = if alias == 0 { format!("eth{card}") } else { format!("eth{card}:{alias}") };
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
-    let done = sys::set_address(any.as_fd(), &name, address, Ipv4Addr::from_bits(mask));
-    let done = done.and_then(|()| sys::switch_on(any.as_fd(), &name));
-    done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    sys::set_address(any.as_fd(), &name, address, Ipv4Addr::from_bits(mask)).map_err(errno)?;
+    if alias == 0 { sys::switch_on(any.as_fd(), &name).map_err(errno) } else { Ok(()) }
+}
+
+fn set_route(card: u8, to: Ipv4Addr, advmss: Option<u32>, initcwnd: Option<u32>) -> Result<(), Errno> {
+    let any = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::empty(), None)?;
+    let index = netdevice::name_to_index(&any, &format!("eth{card}"))?;
+    netlink::route(index, to, advmss, initcwnd).map_err(errno)
 }

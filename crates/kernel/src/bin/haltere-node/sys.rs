@@ -12,6 +12,22 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Has TCP pace a socket: any limit but the default does (socket(7), `SO_MAX_PACING_RATE`).
+pub fn pace(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let rate: u64 = u64::MAX - 1;
+    let length = size_of_val(&rate) as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes from `rate`, which has that many.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            std::ptr::from_ref(&rate).cast(),
+            length,
+        )
+    })
+}
+
 /// The bytes of `struct tcp_info` (linux/tcp.h) that the kernel has.
 pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let mut room = [0u8; INFO];
