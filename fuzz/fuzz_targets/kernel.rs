@@ -6,6 +6,7 @@
 use haltere_kernel::card::{Answer, Card, Identity, Memory};
 use haltere_kernel::control::{Command, Event, Frames, records};
 use haltere_kernel::segment::{Segment, mark};
+use haltere_kernel::tcp_info::TcpInfo;
 use haltere_kernel::travel::Message;
 use haltere_kernel::vhost::{HEADER, Header, Request};
 use libfuzzer_sys::fuzz_target;
@@ -20,6 +21,7 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Message::parse(bytes);
+    let _ = TcpInfo::new(bytes.to_vec()).metrics();
     let _ = records::<Command>(bytes);
     let _ = records::<Event>(bytes);
     let mut frames = Frames::<Event>::default();

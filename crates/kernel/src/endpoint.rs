@@ -5,6 +5,7 @@ use crate::control::Command;
 use crate::end::End;
 use crate::error::Error;
 use crate::host::{Connection, Host};
+use crate::tcp_info::METRICS;
 use haltere_net::{Cx, Metric, Packet, PathId, Time};
 use haltere_transport::path::PathError;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
@@ -74,7 +75,7 @@ impl Kernels {
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
             host.add(Connection::new(&end, stats))
         };
-        Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false, recorded: None }))
+        Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false, recorded: [None; METRICS.len()] }))
     }
 }
 
@@ -86,8 +87,8 @@ struct KernelEndpoint {
     opened: bool,
     /// The application has ended its stream.
     ended: bool,
-    /// The bytes in flight that were recorded last.
-    recorded: Option<u64>,
+    /// The values of [`METRICS`] that were recorded last.
+    recorded: [Option<u64>; METRICS.len()],
 }
 
 impl KernelEndpoint {
@@ -95,19 +96,25 @@ impl KernelEndpoint {
         self.host.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what packets tell: how much is in flight, and the newest RTT.
+    /// Records the kernel's own state, and the newest RTT: each acknowledgement changes them, and each packet that leaves.
     fn record(&mut self, before: Option<u128>, cx: &mut Cx<'_>) {
         if !cx.probing() {
             return;
         }
         let host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(one) = host.peek(self.number) else { return };
-        let in_flight = one.in_flight();
-        if self.recorded.replace(in_flight) != Some(in_flight) {
-            cx.record(Metric::BytesInFlight, in_flight);
-        }
         if let Some(rtt) = before.and_then(|before| one.stats.rtt_sum_ns.checked_sub(before)).filter(|rtt| *rtt > 0) {
             cx.record(Metric::Rtt, u64::try_from(rtt).unwrap_or(u64::MAX));
+        }
+        let Some(info) = &one.info else { return };
+        for ((metric, value), recorded) in METRICS.into_iter().zip(info.metrics()).zip(&mut self.recorded) {
+            // Each sample of the RTT is told above; the kernel tells their average.
+            if metric != Metric::Rtt
+                && let Some(value) = value
+                && recorded.replace(value) != Some(value)
+            {
+                cx.record(metric, value);
+            }
         }
     }
 
@@ -141,6 +148,9 @@ impl Endpoint for KernelEndpoint {
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
         let mut host = self.host();
         host.called_by(self.number, cx.me);
+        if cx.probing() {
+            host.watch(self.number);
+        }
         let before = host.peek(self.number).map(|one| one.stats.rtt_sum_ns);
         let packet = packet.into_contents();
         match packet.body {
@@ -158,6 +168,7 @@ impl Endpoint for KernelEndpoint {
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.host().run(cx.now, self.number);
+        self.record(None, cx);
     }
 
     fn next_wake(&self) -> Time {

@@ -9,6 +9,7 @@ use crate::end::{End, ip};
 use crate::error::Error;
 use crate::node::Node;
 use crate::segment::{self, Segment};
+use crate::tcp_info::TcpInfo;
 use haltere_net::fault::Faults;
 use haltere_net::{Address, ComponentId, Ecn, PathId, Span, Time};
 use haltere_transport::{CloseReason, Event, Role, Stats, StreamId};
@@ -65,6 +66,10 @@ pub(crate) struct Connection {
     pub connected: bool,
     pub written: u64,
     pub low_water: u64,
+    /// Somebody records it.
+    watched: bool,
+    /// The kernel's own state, as it was told last.
+    pub info: Option<TcpInfo>,
     /// The segments that it has sent, by subflow.
     directions: BTreeMap<Tuple, Direction>,
     pub stats: Stats,
@@ -403,6 +408,14 @@ impl Host {
         }
     }
 
+    /// Has the kernel's own state of a connection told with each of its runs. A kernel that is asked wakes its program, after which it rounds
+    /// the times of its timers anew: packets move by some tens of nanoseconds.
+    pub fn watch(&mut self, number: u32) {
+        if let Some(one) = self.connections.get_mut(&number) {
+            one.watched = true;
+        }
+    }
+
     /// Hands a packet of a connection to the kernel.
     pub fn deliver(&mut self, number: u32, mut packet: Vec<u8>, ecn: Ecn, now: Time) {
         let Some(one) = self.connections.get_mut(&number) else { return };
@@ -432,6 +445,9 @@ impl Host {
     pub fn run(&mut self, now: Time, by: u32) {
         if self.over || !(self.pending || self.node.next_wake() <= now + LEAD) {
             return;
+        }
+        if let Some(socket) = self.connections.get(&by).filter(|one| one.watched).and_then(|one| one.socket) {
+            self.node.command(Command::Sample { socket });
         }
         (self.now, self.pending) = (now, false);
         if let Err(why) = self.node.run(now + LEAD) {
@@ -523,7 +539,8 @@ impl Host {
                 one.socket = None;
                 one.fail(errno);
             }
-            News::Info { .. } | News::Ready { .. } | News::Accepted { .. } => {}
+            News::Info { info, .. } => one.info = Some(TcpInfo::new(info)),
+            News::Ready { .. } | News::Accepted { .. } => {}
         }
         Some(number)
     }

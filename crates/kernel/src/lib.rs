@@ -33,6 +33,7 @@ mod process;
 pub mod segment;
 #[cfg(target_os = "linux")]
 mod sys;
+pub mod tcp_info;
 #[cfg(target_os = "linux")]
 pub mod travel;
 pub mod vhost;

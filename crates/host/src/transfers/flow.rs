@@ -4,7 +4,8 @@ use super::spec::{Ends, FlowOutcome, FlowSpec, Series};
 use crate::error::{Context, HostError};
 use crate::netns::Namespaces;
 use crate::sys;
-use crate::tcp_info::{Changes, TcpInfo};
+use crate::tcp_info::{Changes, tcp_info};
+use haltere_kernel::tcp_info::TcpInfo;
 use haltere_net::{Metric, Span, Time};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -241,7 +242,7 @@ impl<'a> Flow<'a> {
         }
         if self.spec.size.is_some_and(|size| self.received >= size) {
             self.completed = Some(now);
-            self.client_info = TcpInfo::of(self.client.as_fd()).ok();
+            self.client_info = tcp_info(self.client.as_fd()).ok();
             epoll::delete(epoll, &self.client)?;
         }
         Ok(())
@@ -261,7 +262,7 @@ impl<'a> Flow<'a> {
     /// Samples the state of the connection in the server's kernel.
     pub(super) fn sample(&mut self, now: Time) {
         let Some(server) = self.server.as_ref().filter(|_| self.completed.is_none()) else { return };
-        let Ok(info) = TcpInfo::of(server.as_fd()) else { return };
+        let Ok(info) = tcp_info(server.as_fd()) else { return };
         if let Some(state) = info.get("ca_state") {
             self.states.push(now, state);
         }
@@ -286,8 +287,11 @@ impl<'a> Flow<'a> {
         };
         let error = self.failure.clone().filter(|_| self.completed.is_none()).or_else(unfinished);
         let bytes = self.spec.size.map_or(self.received - self.baseline, |size| self.received.min(size));
-        let client = self.client_info.clone().or_else(|| TcpInfo::of(self.client.as_fd()).ok());
-        let server = self.server.as_ref().and_then(|s| TcpInfo::of(s.as_fd()).ok());
+        let client = self.client_info.clone().or_else(|| tcp_info(self.client.as_fd()).ok());
+        let all = |info: TcpInfo| -> serde_json::Value {
+            info.fields().map(|(name, value)| (name.to_owned(), value.into())).collect::<serde_json::Map<_, _>>().into()
+        };
+        let server = self.server.as_ref().and_then(|s| tcp_info(s.as_fd()).ok());
         let local = getsockname(&self.client).ok().and_then(|a| SocketAddrV4::try_from(a).ok());
         FlowOutcome {
             flow: self.spec.flow,
@@ -300,7 +304,7 @@ impl<'a> Flow<'a> {
             bytes,
             server_port: self.spec.server.port,
             client_port: local.map(|a| a.port()).filter(|&p| p > 0),
-            tcp_info: Ends { server: server.map(|i| i.to_json()), client: client.map(|i| i.to_json()) },
+            tcp_info: Ends { server: server.map(all), client: client.map(all) },
         }
     }
 

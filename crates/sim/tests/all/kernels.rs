@@ -3,7 +3,7 @@
 
 use crate::skips::skip;
 use haltere_sim::contender::Contender;
-use haltere_sim::{Fidelity, RunResult, Scenario, run_at};
+use haltere_sim::{Fidelity, Files, RunResult, Scenario, run_at, trace_at};
 use serde_json::{Value, json};
 
 /// Whether there is a kernel here.
@@ -168,4 +168,32 @@ fn mptcp_of_a_kernel_uses_both_paths() {
     assert_eq!(text(&two), text(&again));
     let announced = run("mptcp@linux/cubic+add-addr").flows[0].completion_s.unwrap();
     assert!(announced < 0.65 * one, "{announced} s over addresses that the server announces");
+}
+
+#[test]
+fn the_state_of_a_kernel_is_recorded() {
+    if !kernel() {
+        return;
+    }
+    let link = json!({ "rate": "20Mbit/s", "delay": "20ms", "queue": "60p", "down": { "loss": "0.5%" } });
+    for control in ["cubic", "bbr"] {
+        let scenario = on_link(&[flow(&format!("tcp@linux/{control}"), "2MB")], &link);
+        let plain = run(&scenario);
+        let parsed = Scenario::from_json(&scenario.to_string()).unwrap();
+        let traced = trace_at(Fidelity::Stack, &parsed, 1, 0, &Files::default()).unwrap();
+        // A kernel that is asked rounds its timers otherwise.
+        let later = plain.flows[0].completion_s.unwrap() - traced.result.flows[0].completion_s.unwrap();
+        assert!(later.abs() < 1e-6, "{control}: {later} s");
+        assert_eq!(plain.data_packets, traced.result.data_packets, "{control}");
+        let largest_and_least = |name: &str| {
+            let values =
+                traced.series.iter().filter(|one| one.who == "flow 0" && one.name == name).flat_map(|one| &one.v);
+            values.fold((0.0_f64, f64::INFINITY), |(most, least), value| (most.max(*value), least.min(*value)))
+        };
+        let (most, least) = largest_and_least("cwnd");
+        assert!(most > 2.0 * least && least >= 1448.0, "{control}: {least} to {most} bytes");
+        let (most, _) = largest_and_least("delivery_rate");
+        assert!((3e6..40e6).contains(&most), "{control}: {most} bit/s");
+        assert!(largest_and_least("rtt").1 >= 0.04, "{control}");
+    }
 }
