@@ -15,6 +15,10 @@ from haltere.rig import kernel, machines
 needs_kernel = pytest.mark.skipif(
     not kernel.built(), reason="no user-mode Linux has been built here: `haltere kernel build`"
 )
+needs_node = pytest.mark.skipif(
+    not any(kernel.can_be_a_node(one) for one in kernel.built()),
+    reason="no user-mode Linux that can be a node has been built here: `haltere kernel build`",
+)
 needs_testbed = pytest.mark.skipif(bool(machines.problem()), reason=f"no rig can stand here: {machines.problem()}")
 
 DUMBBELL: dict[str, Any] = {

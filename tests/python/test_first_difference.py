@@ -11,7 +11,6 @@ from conftest import Haltere
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import (
     NEAR,
-    TOLERANCE_S,
     Difference,
     Packet,
     Side,
@@ -19,11 +18,10 @@ from haltere.adhoc.packets import (
     between,
     compare,
     first_difference,
-    in_model,
-    on_linux,
+    simulated,
 )
 from haltere.errors import InputError
-from rigs import needs_kernel
+from rigs import needs_node
 
 CONDITIONS = Conditions(rate="20Mbit/s", rtt="40ms", size="1MB", app="raw")
 
@@ -131,45 +129,50 @@ def test_the_command_compares_two_contenders(haltere: Haltere) -> None:
         assert haltere(*line, *wrong).returncode == 2
 
 
-@needs_kernel
+def _at_the_kernel(contender: str, conditions: Conditions = CONDITIONS) -> Difference:
+    kernel = replace(conditions, fidelity="stack").scenario(["tcp@linux/cubic"])
+    (found,) = between(conditions.scenario([contender]), kernel)
+    return found
+
+
+@needs_node
 def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
-    (kernel,) = on_linux(replace(CONDITIONS, fidelity="linux").scenario(["tcp/cubic"]).concrete(), 1, 0)
-    assert kernel.name.startswith("Linux ")
-    (same,) = in_model(CONDITIONS.scenario(["tcp/cubic"]).concrete(), 1, 0, name="the model")
-    assert compare(0, same, kernel, TOLERANCE_S).agrees, compare(0, same, kernel, TOLERANCE_S).sentence
+    # After 844 kB the kernel's receiver acknowledges otherwise (docs/explanation/validation.md).
+    same = _at_the_kernel("tcp/cubic", replace(CONDITIONS, size="800kB"))
+    assert same.agrees, same.sentence
+    assert same.compared > 1000
     # Without HyStart the model's window goes on growing: a data packet leaves that the kernel's window holds back.
-    (planted,) = in_model(CONDITIONS.scenario(["tcp/cubic-hystart"]).concrete(), 1, 0, name="the model")
-    found = compare(0, planted, kernel, TOLERANCE_S)
+    found = _at_the_kernel("tcp/cubic-hystart")
     assert found.pair is not None
     assert (found.pair.known.way, found.pair.known.len) == ("sent", 1448)
-    assert found.sentence.startswith("the model's ")
-    assert "earlier than Linux" in found.sentence
+    assert found.sentence.startswith("tcp/cubic-hystart's ")
+    assert "earlier than tcp@linux/cubic" in found.sentence
     # What is known of both: the kernel's threshold is set there, the model's is not.
     first, second = found.pair.first, found.pair.second
     assert first is not None
     assert second is not None
-    assert (first.state.ssthresh, second.state.state) == (None, "open")
+    assert (first.state.ssthresh, second.state.state) == (None, "congestion_avoidance")
     assert second.state.ssthresh is not None
     # The kernel's SYN-ACK gives another initial window: planted at the first flight.
-    (wider,) = in_model(CONDITIONS.scenario(["tcp/cubic+initial-window=12"]).concrete(), 1, 0)
-    assert compare(0, wider, kernel, TOLERANCE_S).of_kind == 11
+    assert _at_the_kernel("tcp/cubic+initial-window=12").of_kind == 11
 
 
-@needs_kernel
+@needs_node
 def test_the_command_lays_model_and_kernel_side_by_side(haltere: Haltere) -> None:
     line = ("first-difference", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "40ms", "--size", "300kB")
     done = haltere(*line)
     assert done.returncode == 0, done.stderr
-    assert "packets of the model and Linux " in done.stdout
+    assert "packets of tcp/cubic and tcp@linux/cubic " in done.stdout
     (found,) = json.loads(haltere(*line, "--loss", "1%", "--json").stdout)
     assert found["compared"] > 100
 
 
-@needs_kernel
+@needs_node
 def test_sack_blocks_are_compared_too() -> None:
     conditions = replace(CONDITIONS, loss="1%")
-    (kernel,) = on_linux(replace(conditions, fidelity="linux").scenario(["tcp/cubic"]).concrete(), 1, 0)
-    (model,) = in_model(conditions.scenario(["tcp/cubic"]).concrete(), 1, 0)
+    (model,) = simulated(conditions.scenario(["tcp/cubic"]).concrete(), 1, 0)
+    kernels = replace(conditions, fidelity="stack").scenario(["tcp@linux/cubic"])
+    (kernel,) = simulated(kernels.concrete(), 1, 0, fidelity="stack")
     blocks = [[packet.sack for packet in side.of("received") if packet.sack][:5] for side in (model, kernel)]
     assert blocks[0] == blocks[1]
     assert blocks[0]

@@ -10,12 +10,7 @@ import pytest
 import haltere
 from haltere.errors import InputError
 from haltere.evaluation.evaluating import LEFT_OUT, plan
-from haltere.rig import kernel
-
-needs_node = pytest.mark.skipif(
-    not any(kernel.can_be_a_node(one) for one in kernel.built()),
-    reason="no user-mode Linux that can be a node has been built here: `haltere kernel build`",
-)
+from rigs import needs_node
 
 
 def result(contender: str) -> dict[str, Any]:

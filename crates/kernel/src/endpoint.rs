@@ -6,7 +6,8 @@ use crate::end::End;
 use crate::error::Error;
 use crate::host::{Connection, Host};
 use crate::tcp_info::METRICS;
-use haltere_net::{Cx, Metric, Packet, PathId, Time};
+use haltere_net::incident::CongestionState;
+use haltere_net::{Cx, Incident, Metric, Packet, PathId, Time};
 use haltere_transport::path::PathError;
 use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
 use std::collections::BTreeMap;
@@ -75,7 +76,15 @@ impl Kernels {
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
             host.add(Connection::new(&end, stats))
         };
-        Ok(Box::new(KernelEndpoint { host, number, end, opened: false, ended: false, recorded: [None; METRICS.len()] }))
+        Ok(Box::new(KernelEndpoint {
+            host,
+            number,
+            end,
+            opened: false,
+            ended: false,
+            recorded: [None; METRICS.len()],
+            state: None,
+        }))
     }
 }
 
@@ -89,6 +98,8 @@ struct KernelEndpoint {
     ended: bool,
     /// The values of [`METRICS`] that were recorded last.
     recorded: [Option<u64>; METRICS.len()],
+    /// The state that was told last.
+    state: Option<CongestionState>,
 }
 
 impl KernelEndpoint {
@@ -107,6 +118,9 @@ impl KernelEndpoint {
             cx.record(Metric::Rtt, u64::try_from(rtt).unwrap_or(u64::MAX));
         }
         let Some(info) = &one.info else { return };
+        if let Some(state) = info.state().filter(|state| self.state.replace(*state) != Some(*state)) {
+            cx.tell(Incident::CongestionState(state));
+        }
         for ((metric, value), recorded) in METRICS.into_iter().zip(info.metrics()).zip(&mut self.recorded) {
             // Each sample of the RTT is told above; the kernel tells their average.
             if metric != Metric::Rtt

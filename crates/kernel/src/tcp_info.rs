@@ -1,6 +1,7 @@
 //! `struct tcp_info` (linux/tcp.h, as of Linux 6.12) by name. A kernel returns as many of its bytes as it has; they may be any.
 
 use haltere_net::Metric;
+use haltere_net::incident::CongestionState;
 
 /// Offset of the two bytes of bit fields.
 const SCALES: usize = 6;
@@ -68,6 +69,18 @@ impl TcpInfo {
         whole.chain(of_bits).filter_map(|(name, value)| Some((name, value?)))
     }
 
+    /// The state of congestion control. The kernel's own (`enum tcp_ca_state` of linux/tcp.h) does not tell slow start from the steady state:
+    /// the threshold does.
+    pub fn state(&self) -> Option<CongestionState> {
+        let below = self.get("snd_cwnd")? < self.get("snd_ssthresh")?;
+        Some(match self.get("ca_state")? {
+            2 | 3 => CongestionState::Recovery,
+            4 => CongestionState::Timeout,
+            _ if below => CongestionState::SlowStart,
+            _ => CongestionState::Avoidance,
+        })
+    }
+
     /// The values of [`METRICS`]: bytes, ns, bit/s. `None` where the kernel has no value yet.
     pub fn metrics(&self) -> [Option<u64>; 6] {
         let get = |name| self.get(name).unwrap_or(0);
@@ -97,6 +110,7 @@ mod tests {
         let info = TcpInfo::new(bytes);
         assert_eq!(info.metrics(), [Some(14_480), None, Some(0), None, None, None]);
         assert_eq!(info.get("total_rto_recoveries"), Some(3));
+        assert_eq!(info.state(), Some(CongestionState::SlowStart));
         assert_eq!(TcpInfo::new(vec![1; 100]).get("total_retrans"), None, "an older kernel has less");
     }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
@@ -17,31 +16,24 @@ from pathlib import Path
 from typing import Any, Literal
 
 from haltere import core
-from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Conditions
-from haltere.adhoc.single import sample_ns
 from haltere.errors import ArgumentError, HaltereError, InputError
-from haltere.executor import Task
 from haltere.scenario import Scenario
 
 Way = Literal["sent", "received"]
 WAYS: tuple[Way, Way] = ("sent", "received")
 NEAR = 10
 """How many packets before and after the first difference are kept."""
-_LETTERS = "FSRPAUEC"
 _COMPARED = "SRAEC"
 """Flags that are compared. Not PSH and URG: they change nothing that a sender does, and qlog has no PSH. Not FIN: the
-model's client ends its stream with its request, the rig's does not end it at all."""
-_CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+model's client ends its stream with its request, a kernel's does it apart."""
 
 
 @dataclass(frozen=True)
 class State:
-    """The state that a sender's congestion control and loss recovery knew; None is what is not known.
+    """The state that a sender's congestion control and loss recovery knew after a packet; None is what is not known.
 
-    Bytes and seconds. `state` is, in the model, `slow_start`, `congestion_avoidance`, `recovery` or
-    `timeout_recovery`; at a kernel `open`, `disorder`, `cwr`, `recovery` or `loss` (`tcpi_ca_state`). A kernel's state
-    is the last that was sampled: `as_of_s` is when it was last seen to change. The model's is that after the packet.
+    Bytes and seconds. `state` is `slow_start`, `congestion_avoidance`, `recovery` or `timeout_recovery`.
     """
 
     cwnd: float | None = None
@@ -49,7 +41,6 @@ class State:
     bytes_in_flight: float | None = None
     srtt_s: float | None = None
     state: str | None = None
-    as_of_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -218,49 +209,9 @@ def _differ(pair: Pair, first: Side, second: Side, tolerance_s: float) -> bool:
     return pair.known.t_s < other.end_s - tolerance_s or own.end_s > other.end_s + tolerance_s
 
 
-def of_model(name: str, log: Path, flow: Mapping[str, Any]) -> Side:
+def of_simulated(name: str, log: Path, flow: Mapping[str, Any]) -> Side:
     """Read a run of the simulator from the qlog file of the flow's server; `flow` is its row of the result."""
     packets = list(_read(log))
-    zero = next((packet.t_s for packet in packets if packet.way == "received"), 0.0)
-    return _side(name, packets, zero, flow)
-
-
-def of_kernel(name: str, result: Mapping[str, Any], number: int) -> Side:
-    """Read a run on real Linux from its result, which has all packets (`packets` of `haltere.rig.run`)."""
-    columns = result["packets"]
-    flow = next(one for one in result["flows"] if one["flow"] == number)
-    taps = next(one for one in result["taps"] if one["flow"] == number)
-    names = ("t_ns", "tap", "outgoing", "flow", "from_server", "length", "payload", "seq", "ack", "flags", "sack")
-    every = (dict(zip(names, row, strict=True)) for row in zip(*(columns[name] for name in names), strict=True))
-    rows = sorted((row for row in every if row["flow"] == number), key=lambda row: row["t_ns"])
-    # The taps have a clock of their own. The client's SYN leaves when the transfer begins.
-    opened = next((row for row in rows if row["tap"] == taps["client"]["tap"] and not row["from_server"]), None)
-    shift = 0.0 if opened is None else float(flow.get("start_s") or 0.0) - opened["t_ns"] * 1e-9
-    rows = [row for row in rows if row["tap"] == taps["server"]["tap"] and row["outgoing"] == row["from_server"]]
-    # Positions count from the byte after each end's SYN.
-    isn = {row["from_server"]: row["seq"] + 1 for row in reversed(rows) if row["flags"] & 2}
-    states = _states(result.get("series") or [], f"flow {number}")
-    packets = []
-    for row in rows:
-        letters = "".join(letter for bit, letter in enumerate(_LETTERS) if row["flags"] & 1 << bit)
-        if "R" in letters:
-            break  # the end of a transfer on the rig
-        own, peer = isn.get(row["from_server"], 0), isn.get(not row["from_server"], 0)
-        syn = "S" in letters
-        t_s = row["t_ns"] * 1e-9 + shift
-        packets.append(
-            Packet(
-                t_s=t_s,
-                way="sent" if row["from_server"] else "received",
-                seq=0 if syn else _offset(row["seq"], own),
-                len=row["payload"],
-                length=row["length"],
-                flags=_sorted(letters),
-                ack=_offset(row["ack"], peer) if "A" in letters else 0,
-                sack=tuple((_offset(start, peer), _offset(end, peer)) for start, end in row["sack"]),
-                state=states.at(t_s),
-            )
-        )
     zero = next((packet.t_s for packet in packets if packet.way == "received"), 0.0)
     return _side(name, packets, zero, flow)
 
@@ -270,11 +221,7 @@ def _side(name: str, packets: Sequence[Packet], zero: float, flow: Mapping[str, 
     last = max((packet.t_s for packet in packets), default=zero)
     end = last if took is None else float(flow.get("start_s") or 0.0) + float(took)
     packets = _without_fin(packets)
-    moved = (
-        replace(p, t_s=p.t_s - zero, state=replace(p.state, as_of_s=_less(p.state.as_of_s, zero)))
-        for p in packets
-        if p.t_s <= end
-    )
+    moved = (replace(p, t_s=p.t_s - zero) for p in packets if p.t_s <= end)
     return Side(name, tuple(moved), end - zero)
 
 
@@ -291,40 +238,8 @@ def _without_fin(packets: Sequence[Packet]) -> list[Packet]:
     return [packet if packet.quic else without(packet) for packet in packets]
 
 
-def _less(time: float | None, zero: float) -> float | None:
-    return None if time is None else time - zero
-
-
-def _offset(number: int, isn: int) -> int:
-    """A position, of a sequence number that wraps."""
-    return (number - isn) % (1 << 32)
-
-
 def _sorted(letters: str) -> str:
     return "".join(letter for letter in _COMPARED if letter in letters)
-
-
-class _Samples:
-    """A kernel's state at each time it was asked, and changed."""
-
-    def __init__(self, series: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> None:
-        self._series = series
-
-    def at(self, t_s: float) -> State:
-        values: dict[str, tuple[float, float]] = {}
-        for name, (times, of) in self._series.items():
-            place = bisect_right(times, t_s) - 1
-            if place >= 0:
-                values[name] = (times[place], of[place])
-        get = {name: value for name, (_, value) in values.items()}
-        ca = get.get("ca_state")
-        known = _CA_STATES[int(ca)] if ca is not None and int(ca) < len(_CA_STATES) else None
-        as_of = max((time for time, _ in values.values()), default=None)
-        return State(get.get("cwnd"), get.get("ssthresh"), get.get("bytes_in_flight"), get.get("rtt"), known, as_of)
-
-
-def _states(series: Sequence[Mapping[str, Any]], who: str) -> _Samples:
-    return _Samples({one["name"]: (one["t_s"], one["v"]) for one in series if one["who"] == who})
 
 
 _METRICS = {
@@ -400,11 +315,10 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3f} ms"
 
 
+SIMULATED = ("model", "stack")
+"""The fidelities whose packets can be read."""
 TOLERANCE_S = 0.0001
-"""How far apart the times of a packet may be. A kernel's readings of its clock move virtual time, 256 ns each: without
-a difference, packets were at most 10 µs apart."""
-_FINER = 4
-"""How many times more often than for a trace a kernel is asked for its state."""
+"""How far apart the times of a packet may be. A kernel's readings of its clock move virtual time, 256 ns each."""
 
 
 def first_difference(
@@ -415,7 +329,7 @@ def first_difference(
     replication: int = 0,
     tolerance_s: float = TOLERANCE_S,
 ) -> list[Difference]:
-    """Run contenders in the model and on the kernel of fidelity `linux`, with the same losses; compare their packets.
+    """Run contenders in the model and on Linux kernels in the same network; compare their packets.
 
     Return a comparison for each flow, in their order.
 
@@ -434,17 +348,25 @@ def first_difference(
                 given=contender,
                 right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
-    model = conditions.scenario(list(contenders)).concrete()
-    real = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
-    theirs = on_linux(real, seed, replication)
-    ours = in_model(model, seed, replication, name="the model")
-    return [compare(i, a, b, tolerance_s) for i, (a, b) in enumerate(zip(ours, theirs, strict=True))]
+    return between(
+        replace(conditions, fidelity="model").scenario(list(contenders)),
+        replace(conditions, fidelity="stack").scenario([_on_kernel(contender) for contender in contenders]),
+        seed=seed,
+        replication=replication,
+        tolerance_s=tolerance_s,
+    )
+
+
+def _on_kernel(contender: str) -> str:
+    """A contender of TCP as a Linux kernel's."""
+    transport, _, rest = contender.partition("/")
+    return f"{transport.partition('@')[0]}@linux/{rest}"
 
 
 def between(
     first: Scenario, second: Scenario, *, seed: int = 1, replication: int = 0, tolerance_s: float = TOLERANCE_S
 ) -> list[Difference]:
-    """Run two scenarios of the model and compare the packets of their flows, the first with the first and so on.
+    """Run two scenarios in the simulator and compare the packets of their flows, the first with the first and so on.
 
     Raises:
         InputError: if a scenario does not run in the model, or their numbers of flows differ.
@@ -452,11 +374,12 @@ def between(
     """
     _check_tolerance(tolerance_s)
     for scenario in (first, second):
-        if not fidelities.of(scenario.fidelity).modelled:
-            raise InputError(
-                "has packets that cannot be read", field="fidelity", given=scenario.fidelity, right="model"
-            )
-    sides = [in_model(one.concrete(seed, replication), seed, replication) for one in (first, second)]
+        if scenario.fidelity not in SIMULATED:
+            right = " or ".join(SIMULATED)
+            raise InputError("has packets that cannot be read", field="fidelity", given=scenario.fidelity, right=right)
+    sides = [
+        simulated(one.concrete(seed, replication), seed, replication, fidelity=one.fidelity) for one in (first, second)
+    ]
     if len(sides[0]) != len(sides[1]):
         counts = f"{len(sides[0])} and {len(sides[1])}"
         raise InputError("have different numbers of flows", field="scenarios", given=counts, right="as many in both")
@@ -468,31 +391,17 @@ def _check_tolerance(tolerance_s: float) -> None:
         raise ArgumentError("is not a time", field="tolerance_s", given=str(tolerance_s), right="such as 1ms")
 
 
-def on_linux(scenario: core.Scenario, seed: int, replication: int) -> list[Side]:
-    """Run a concrete scenario (JSON) of bare TCP transfers on the kernel; return the packets of each flow's sender."""
-    extra = {"packets": True, "sample_ns": max(100_000, sample_ns(scenario) // _FINER)}
-    (outcome,) = fidelities.executor("linux", 1, extra).execute([Task("0", scenario, seed, replication)])
-    kernel: dict[str, Any] = json.loads(outcome.result_json)
-    if kernel["status"] != "ok":
-        raise HaltereError(f"the run at fidelity linux failed: {kernel['error']}")
-    name = f"Linux {kernel['kernel']}"
-    return [of_kernel(name, kernel, flow["flow"]) for flow in kernel["flows"]]
-
-
-def in_model(scenario: core.Scenario, seed: int, replication: int, *, name: str | None = None) -> list[Side]:
-    """Run a concrete scenario in the model; return the packets of each flow's sender.
-
-    A side is called as its flow's contender if no name is given.
-    """
+def simulated(scenario: core.Scenario, seed: int, replication: int, *, fidelity: str = "model") -> list[Side]:
+    """Run a concrete scenario in the simulator; return the packets of each flow's sender."""
     with tempfile.TemporaryDirectory(prefix="haltere-") as folder:
         try:
-            traced = core.trace(scenario, seed, replication, qlog=Path(folder))
+            traced = core.trace(scenario, seed, replication, fidelity=fidelity, qlog=Path(folder))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
         result = traced["result"]
         if result["status"] != "ok":
-            raise HaltereError(f"the run in the model failed: {result['error']}")
+            raise HaltereError(f"the run at fidelity {fidelity} failed: {result['error']}")
         return [
-            of_model(name or flow["contender"], Path(folder) / f"flow-{flow['flow']}-server.sqlog", flow)
+            of_simulated(flow["contender"], Path(folder) / f"flow-{flow['flow']}-server.sqlog", flow)
             for flow in result["flows"]
         ]

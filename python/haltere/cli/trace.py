@@ -170,7 +170,6 @@ _STATE = (
     ("bytes in flight, B", "bytes_in_flight"),
     ("smoothed RTT, ms", "srtt_s"),
     ("state", "state"),
-    ("known at, ms", "as_of_s"),
 )
 
 

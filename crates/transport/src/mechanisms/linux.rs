@@ -18,7 +18,7 @@ const FIRST_SEND: u64 = 16_384;
 const TIMESTAMP_OPTION: u64 = 12;
 /// The parameter of the time for which duplicate ACKs are held back.
 const COMPRESSION: &str = "net.ipv4.tcp_comp_sack_delay_ns";
-/// That of their number.
+/// The parameter of their number.
 const COMPRESSED: &str = "net.ipv4.tcp_comp_sack_nr";
 
 /// How a mechanism's value is written as a parameter's.

@@ -1,4 +1,4 @@
-//! What the kernel is told by netlink: routes with metrics, and addresses of MPTCP's path manager.
+//! Routes with metrics and addresses of MPTCP's path manager, which the kernel is told by netlink.
 
 use netlink_packet_core::{
     DefaultNla, Emitable, NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,

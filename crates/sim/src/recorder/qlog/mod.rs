@@ -3,6 +3,7 @@
 //! QUIC's events are those of the schema. TCP's events use the same schema, so that the same tools read them; data that
 //! the schema has no field for is added in extra fields. `docs/how-to/looking-inside.md` has the table.
 
+mod bytes;
 mod packets;
 mod schema;
 mod vantage;

@@ -1,5 +1,6 @@
 //! The file of one end of a connection.
 
+use super::bytes::Bytes;
 use super::packets::{self, millis, quic_header};
 use super::schema::{
     self, CommonFields, Configuration, CongestionStateUpdated, ConnectionClosed, ConnectionStarted, ConnectionState,
@@ -54,6 +55,8 @@ pub(super) struct Vantage {
     kept: Vec<(PacketName, schema::Packet)>,
     /// TCP: each connection of the process, and the highest acknowledgements sent and received on it.
     acked: Vec<(ConnectionId, [u64; 2])>,
+    /// Connections of kernels.
+    bytes: Bytes,
     tcp: bool,
 }
 
@@ -93,6 +96,7 @@ impl Vantage {
             arrived: Vec::new(),
             kept: Vec::new(),
             acked: Vec::new(),
+            bytes: Bytes::default(),
             tcp: who.protocol == "TCP",
         })
     }
@@ -163,8 +167,14 @@ impl Vantage {
                 self.event(at, "transport:packet_received", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_received", packets::datagram(payload)),
+            Body::Ip(bytes) => {
+                if let Some(segment) = self.bytes.segment(bytes) {
+                    let packet = self.segment(&segment, packet, 1);
+                    self.event(at, "transport:packet_received", packet);
+                }
+            }
             // Processes that exchange datagrams have no log.
-            Body::Ip(_) | Body::Datagram(_) => {}
+            Body::Datagram(_) => {}
         }
     }
 
@@ -199,7 +209,13 @@ impl Vantage {
                 self.event(at, "transport:packet_sent", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),
-            Body::Ip(_) | Body::Datagram(_) => {}
+            Body::Ip(bytes) => {
+                if let Some(segment) = self.bytes.segment(bytes) {
+                    let packet = self.segment(&segment, packet, 0);
+                    self.event(at, "transport:packet_sent", packet);
+                }
+            }
+            Body::Datagram(_) => {}
         }
         self.pending.extend(pending);
         self.flush();
