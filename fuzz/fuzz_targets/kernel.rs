@@ -5,7 +5,7 @@
 
 use haltere_kernel::card::{Answer, Card, Identity, Memory};
 use haltere_kernel::control::{Command, Event, Frames, records};
-use haltere_kernel::segment::{Segment, mark};
+use haltere_kernel::segment::{Segment, ends, mark};
 use haltere_kernel::tcp_info::TcpInfo;
 use haltere_kernel::travel::Message;
 use haltere_kernel::vhost::{HEADER, Header, Request};
@@ -29,7 +29,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mut packet = bytes.to_vec();
     if let Some(segment) = Segment::parse(&packet) {
         assert!(segment.data as usize <= packet.len());
+        assert!(ends(&packet).is_some());
     }
+    let _ = ends(&packet);
     mark(&mut packet);
 
     let Ok(mut card) = Card::new(Identity { mac: [2, 0, 0, 0, 0, 1], mtu: 1500 }) else { return };

@@ -43,8 +43,20 @@ class Scenario:
     def mqtt_clients(self, seed: int, replication: int) -> str:
         """Return the work of the MQTT clients of each flow in a run: a list, without flows that have no MQTT."""
 
-    def run(self, seed: int, replication: int, fidelity: str = "model") -> str:
-        """Run it and return its RunResult. Releases the interpreter's lock while it runs."""
+    def programs(self, seed: int, replication: int, fidelity: str) -> str:
+        """Return the flows of a run that programs carry, and where these are to run.
+
+        `[{flow, transport, implementation, congestion, app, node, server, client, port, size, lacking, home}]`, where
+        `lacking` says why there is no kernel for it here, and `home` is where programs see the folder that they can
+        write.
+        """
+
+    def run(self, seed: int, replication: int, fidelity: str = "model", programs: str = "{}") -> str:
+        """Run it and return its RunResult. Releases the interpreter's lock while it runs.
+
+        `programs` has those of each flow that programs carry, by its number: `{folder, server: {launch, ready: [tcp or
+        udp, port]}, client: launch, congestion}`. A launch is `{argv, environment: [[name, value]], folder, log}`.
+        """
 
     def trace(
         self,
@@ -56,6 +68,7 @@ class Scenario:
         pcap: PathLike[str] | None = None,
         links: list[str] = ...,
         shadows: list[str] = ...,
+        programs: str = "{}",
     ) -> str:
         """Run it and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}], "reordering": [...]}`.
 
@@ -192,6 +205,12 @@ def probe_result(seen_json: str) -> str:
 
 def columns() -> str:
     """Return the columns of all result tables with their metrics: a list (`haltere.results.columns.Column`)."""
+
+def with_reports(result_json: str, reports_json: str) -> str:
+    """Return a RunResult with what the clients of programs report.
+
+    `[{flow, encrypted, completion_s, handshake_s, first_byte_s, bytes, error}]`: all but the first two may be missing.
+    """
 
 def run_result(seen_json: str) -> str:
     """Return the result of a run on real hosts, with every column, from what was seen of it.

@@ -101,13 +101,26 @@ def losses(scenario: Scenario, seed: int, replication: int, direction: int, pack
         return bytes(scenario.losses(seed, replication, direction, packets))
 
 
-def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "model") -> str:
+def placed(scenario: Scenario, seed: int, replication: int, fidelity: str) -> list[dict[str, Any]]:
+    """Return the flows of a run that programs carry, and where these are to run (see `_core.pyi`).
+
+    Raises:
+        ScenarioProblem: if a contender cannot run at the fidelity.
+    """
+    with _problems():
+        answer: list[dict[str, Any]] = json.loads(scenario.programs(seed, replication, fidelity))
+    return answer
+
+
+def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "model", *, programs: str = "{}") -> str:
     """Run one scenario; always return a RunResult, of status `failed` if the core itself broke down.
 
     The answer depends on the arguments alone. The interpreter's lock is released while the core works.
     """
     try:
-        return (Scenario(scenario) if isinstance(scenario, str) else scenario).run(seed, replication, fidelity)
+        return (Scenario(scenario) if isinstance(scenario, str) else scenario).run(
+            seed, replication, fidelity, programs
+        )
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in the core is a BaseException: it must become a row, not end the campaign
@@ -134,6 +147,7 @@ def trace(
     pcap: Path | None = None,
     links: Sequence[str] = (),
     shadows: Sequence[str] = (),
+    programs: str = "{}",
 ) -> dict[str, Any]:
     """Run one scenario and return `{"result": ..., "series": [...]}` (see `_core.pyi`).
 
@@ -142,6 +156,7 @@ def trace(
     if it is these that cannot be had.
     """
     beside: dict[str, Any] = {"qlog": qlog, "pcap": pcap, "links": list(links), "shadows": list(shadows)}
+    beside["programs"] = programs
     with _problems():
         answer: dict[str, Any] = json.loads(scenario.trace(seed, replication, fidelity, **beside))
     return answer

@@ -51,6 +51,10 @@ class Executor(Protocol):
         """Yield an outcome for every task, in any order. Once `stop` is set, start no more; yield what has started."""
 
 
+Run = Callable[[core.Scenario | str, int, int, str], str]
+"""A function that makes a run, as `core.run` does."""
+
+
 def default_workers() -> int:
     """How many CPUs this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -59,16 +63,17 @@ def default_workers() -> int:
 class ThreadExecutor:
     """Runs tasks in threads of this process."""
 
-    def __init__(self, workers: int | None = None, fidelity: str = "model") -> None:
+    def __init__(self, workers: int | None = None, fidelity: str = "model", run: Run = core.run) -> None:
         refuse_below(1, workers=workers)
         self.workers = workers or default_workers()
         self.fidelity = fidelity
+        self.run = run
 
     def execute(self, tasks: Iterable[Task], stop: threading.Event | None = None) -> Iterator[Outcome]:
         """Yield outcomes as they come; at most twice as many tasks as workers are taken from `tasks` ahead of time."""
         with ThreadPoolExecutor(self.workers, thread_name_prefix="haltere") as pool:
             for _, done in _as_they_end(
-                lambda task: pool.submit(_run, task, self.fidelity), tasks, 2 * self.workers, stop
+                lambda task: pool.submit(_run, task, self.fidelity, self.run), tasks, 2 * self.workers, stop
             ):
                 yield done.result()
 
@@ -76,8 +81,9 @@ class ThreadExecutor:
 class ProcessExecutor:
     """Runs tasks in processes of their own. One that crashes, or does not end in time, fails its run alone."""
 
-    def __init__(self, workers: int | None, fidelity: str, limit_s: float) -> None:
+    def __init__(self, workers: int | None, fidelity: str, limit_s: float, run: Run = core.run) -> None:
         refuse_below(1, workers=workers)
+        self.run = run
         self.workers = workers or default_workers()
         self.fidelity = fidelity
         self.limit_s = limit_s
@@ -92,7 +98,7 @@ class ProcessExecutor:
         with ProcessPool(self.workers, context=context) as pool:
             for task, done in _as_they_end(
                 lambda task: pool.schedule(
-                    _run, (dataclasses.replace(task, scenario=task.text), self.fidelity), timeout=self.limit_s
+                    _run, (dataclasses.replace(task, scenario=task.text), self.fidelity, self.run), timeout=self.limit_s
                 ),
                 tasks,
                 2 * self.workers,
@@ -143,5 +149,5 @@ def _as_they_end(
             yield running.pop(future), future
 
 
-def _run(task: Task, fidelity: str) -> Outcome:
-    return Outcome(task.key, core.run(task.scenario, task.seed, task.replication, fidelity))
+def _run(task: Task, fidelity: str, run: Run) -> Outcome:
+    return Outcome(task.key, run(task.scenario, task.seed, task.replication, fidelity))

@@ -2,8 +2,8 @@
 //!
 //! [`transfers::run`] makes bare TCP transfers, both ends of all flows in one thread, wherever their network
 //! namespaces are. [`capture::Capture`] listens at interfaces with memory-mapped packet sockets (packet(7)). The
-//! [`meters`] are pure: they compute from the packets seen what the simulator counts, by the same definitions, so that
-//! a real run and a simulated one can be compared.
+//! [`meters`], a crate of their own, are pure: they compute from the packets seen what the simulator counts, by the same
+//! definitions, so that a real run and a simulated one can be compared.
 //!
 //! The crate needs Linux; on other systems only the meters are there.
 
@@ -12,7 +12,6 @@ pub mod capture;
 #[cfg(target_os = "linux")]
 mod clock;
 mod error;
-pub mod meters;
 #[cfg(target_os = "linux")]
 mod netns;
 #[cfg(target_os = "linux")]
@@ -23,5 +22,6 @@ mod tcp_info;
 pub mod transfers;
 
 pub use error::HostError;
+pub use haltere_meters as meters;
 #[cfg(target_os = "linux")]
 pub use transfers::congestion_controls;

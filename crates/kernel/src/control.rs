@@ -124,6 +124,67 @@ pub enum Command {
         /// The socket.
         socket: u32,
     },
+    /// Make the kernel a machine for programs: the file systems that they expect, the loopback, and one folder of the host's that can be
+    /// written.
+    Furnish {
+        /// The folder, by its path on the host.
+        folder: String,
+        /// Where it is seen inside, below `/run`.
+        at: String,
+    },
+    /// Start a program.
+    Spawn {
+        /// The number by which the program is known from now on, among the sockets' numbers.
+        child: u32,
+        /// How it is started.
+        launch: Launch,
+    },
+    /// Tell when a port is open.
+    Await {
+        /// The program that is to open it.
+        child: u32,
+        /// Its protocol.
+        protocol: Protocol,
+        /// Its number.
+        port: u16,
+    },
+    /// End a program and all that it has started.
+    Kill {
+        /// The program.
+        child: u32,
+    },
+}
+
+/// How a program is started.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Launch {
+    /// The program's path, and its arguments.
+    pub argv: Vec<String>,
+    /// Its whole environment.
+    pub environment: Vec<(String, String)>,
+    /// Its working folder.
+    pub folder: String,
+    /// The file that takes whatever it prints.
+    pub log: String,
+}
+
+/// A protocol with ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// How a program has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Ending {
+    /// By itself, with this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
 }
 
 /// Something that happened inside.
@@ -174,6 +235,18 @@ pub enum Event {
         socket: u32,
         /// The structure, as long as the kernel has it.
         info: Vec<u8>,
+    },
+    /// A port for which somebody waited is open.
+    Listening {
+        /// The program that opened it.
+        child: u32,
+    },
+    /// A program has ended.
+    Exited {
+        /// The program; it is not known any more.
+        child: u32,
+        /// How.
+        ending: Ending,
     },
 }
 
@@ -234,6 +307,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// A program with more words than a frame has room for.
+    fn launch() -> Launch {
+        let argv = (0..100).map(|n| format!("--option-with-a-long-name={n}")).collect();
+        let environment = vec![("PATH".into(), "/bin".into())];
+        Launch { argv, environment, folder: "/run".into(), log: "/run/log".into() }
+    }
+
     fn commands() -> Vec<Command> {
         let local = "10.0.0.1:7".parse().unwrap();
         vec![
@@ -248,6 +328,10 @@ mod tests {
             Command::Finish { socket: 2 },
             Command::Close { socket: 2 },
             Command::Sample { socket: 2 },
+            Command::Furnish { folder: "/tmp/run".into(), at: "/run/haltere".into() },
+            Command::Spawn { child: 3, launch: launch() },
+            Command::Await { child: 3, protocol: Protocol::Udp, port: 443 },
+            Command::Kill { child: 3 },
         ]
     }
 
@@ -263,6 +347,9 @@ mod tests {
             Event::Finished { socket: 1 },
             Event::Failed { socket: HOST, errno: 110 },
             Event::Info { socket: 4, info: vec![5; 232] },
+            Event::Listening { child: 3 },
+            Event::Exited { child: 3, ending: Ending::Status(-1) },
+            Event::Exited { child: 4, ending: Ending::Signal(9) },
         ];
         let bytes = bytes(&events);
         assert_eq!(records::<Event>(&bytes), Some(events.to_vec()));
@@ -278,6 +365,15 @@ mod tests {
         let mut frames = Frames::<Event>::default();
         let back: Vec<Event> = payloads.iter().flat_map(|p| frames.take(p).unwrap()).collect();
         assert_eq!(back, many);
+    }
+
+    #[test]
+    fn the_words_of_a_program_may_take_several_frames() {
+        let payloads = payloads(&bytes(&commands()));
+        assert!(payloads.len() > 1);
+        let mut frames = Frames::<Command>::default();
+        let back: Vec<Command> = payloads.iter().flat_map(|p| frames.take(p).unwrap()).collect();
+        assert_eq!(back, commands());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::end::End;
 use crate::error::Error;
+use crate::programs::Programs;
 use haltere_transport::Endpoint;
 
 fn refusal() -> Error {
@@ -26,6 +27,14 @@ impl Kernels {
     /// # Errors
     /// Always.
     pub fn end(&self, _: End) -> Result<Box<dyn Endpoint>, Error> {
+        Err(refusal())
+    }
+
+    /// One end of a flow whose ends are programs.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn program(&self, _: End, _: &Programs) -> Result<Box<dyn Endpoint>, Error> {
         Err(refusal())
     }
 }

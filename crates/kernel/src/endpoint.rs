@@ -1,10 +1,11 @@
 //! One end of a connection between kernels as an [`Endpoint`], and the kernels of a run.
 
 use crate::boot::Boot;
-use crate::control::Command;
+use crate::control::{Command, Launch};
 use crate::end::End;
 use crate::error::Error;
 use crate::host::{Connection, Host};
+use crate::programs::Programs;
 use crate::tcp_info::METRICS;
 use haltere_net::incident::CongestionState;
 use haltere_net::{Cx, Incident, Metric, Packet, PathId, Time};
@@ -46,6 +47,60 @@ impl Kernels {
     /// # Errors
     /// If there is no kernel, or none that can be an end as it is wanted.
     pub fn end(&self, end: End) -> Result<Box<dyn Endpoint>, Error> {
+        let host = self.host(&end)?;
+        let number = {
+            let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
+            host.prepare(&end)?;
+            host.listen(&end)?;
+            let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
+            host.add(Connection::new(&end, stats))
+        };
+        Ok(Box::new(KernelEndpoint {
+            host,
+            number,
+            end,
+            launch: None,
+            opened: false,
+            ended: false,
+            recorded: [None; METRICS.len()],
+            state: None,
+        }))
+    }
+
+    /// One end of a flow whose ends are programs. A server is started at once, and a client when its end is to connect; that the client has
+    /// ended is told by `Event::Closed`, or by `Event::Failed` if its status is not 0. Bytes to read are those of packets.
+    ///
+    /// # Errors
+    /// As [`Kernels::end`]; if the server does not open its port, too.
+    pub fn program(&self, end: End, programs: &Programs) -> Result<Box<dyn Endpoint>, Error> {
+        let host = self.host(&end)?;
+        let number = {
+            let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
+            host.prepare(&end)?;
+            host.furnish(&programs.folder)?;
+            if end.role == Role::Server {
+                host.serve(&end, programs)?;
+            }
+            let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
+            let number = host.add(Connection::new(&end, stats));
+            host.carry(number, end.port, end.role);
+            number
+        };
+        let launch = Some(programs.client.clone());
+        Ok(Box::new(KernelEndpoint {
+            host,
+            number,
+            end,
+            launch,
+            opened: false,
+            ended: false,
+            recorded: [None; METRICS.len()],
+            state: None,
+        }))
+    }
+
+    /// The kernel of an end's node, which is booted if the end is its first.
+    fn host(&self, end: &End) -> Result<Arc<Mutex<Host>>, Error> {
         let mtu = u16::try_from(end.mtu).ok().filter(|mtu| u32::from(*mtu) <= LONGEST).ok_or_else(|| {
             let given = end.mtu;
             Error::Missing(format!(
@@ -58,33 +113,19 @@ impl Kernels {
             None => {
                 let found = Boot::found()?;
                 let boot = Boot { dice: end.dice, origin: found.origin + end.phase, ..found };
-                let host = Arc::new(Mutex::new(Host::boot(boot, &end, mtu)?));
+                let host = Arc::new(Mutex::new(Host::boot(boot, end, mtu)?));
                 shared.hosts.insert(end.node, host.clone());
                 host
             }
         };
         drop(shared);
-        let number = {
-            let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
-            if host.mtu != mtu {
-                return Err(Error::Missing(format!(
-                    "the paths from one kernel have the MTUs {} and {mtu}: give the flows hosts of their own, or one MTU",
-                    host.mtu
-                )));
-            }
-            host.prepare(&end)?;
-            let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
-            host.add(Connection::new(&end, stats))
-        };
-        Ok(Box::new(KernelEndpoint {
-            host,
-            number,
-            end,
-            opened: false,
-            ended: false,
-            recorded: [None; METRICS.len()],
-            state: None,
-        }))
+        let other = host.lock().unwrap_or_else(PoisonError::into_inner).mtu;
+        if other != mtu {
+            return Err(Error::Missing(format!(
+                "the paths from one kernel have the MTUs {other} and {mtu}: give the flows hosts of their own, or one MTU"
+            )));
+        }
+        Ok(host)
     }
 }
 
@@ -93,6 +134,8 @@ struct KernelEndpoint {
     host: Arc<Mutex<Host>>,
     number: u32,
     end: End,
+    /// The client of a flow whose ends are programs.
+    launch: Option<Launch>,
     opened: bool,
     /// The application has ended its stream.
     ended: bool,
@@ -148,7 +191,10 @@ impl Endpoint for KernelEndpoint {
         if self.end.role == Role::Client {
             let mut host = self.host();
             host.called_by(self.number, cx.me);
-            host.connect(self.number, &self.end);
+            match &self.launch {
+                Some(launch) => host.spawn(self.number, launch),
+                None => host.connect(self.number, &self.end),
+            }
             // The kernel's path manager may use them all: the world must know them.
             if self.end.ways.len() > 1
                 && let Some(one) = host.get(self.number)

@@ -11,6 +11,8 @@ pub struct Fault(pub &'static str);
 pub enum Error {
     /// It cannot be started: the thing that is missing, with the remedy.
     Missing(String),
+    /// A program inside does not do its part: which, how, with its last lines.
+    Program(String),
     /// A system call for it failed.
     Host(String),
     /// It has died: how, with the last lines of its console.
@@ -30,7 +32,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, console) = match self {
-            Error::Missing(what) | Error::Host(what) => return f.write_str(what),
+            Error::Missing(what) | Error::Host(what) | Error::Program(what) => return f.write_str(what),
             Error::Died(how) => return write!(f, "a kernel has died: {how}"),
             Error::Hangs(console) => ("a kernel gave no answer for too long and was ended", console),
             Error::Broken(what, console) => {

@@ -1,6 +1,8 @@
 //! A node of the simulator that is a kernel: its connections, and what happens to each when the kernel runs. One connection's call may have
 //! the kernel send packets of another, whose process is then told so (`Faults::ring`).
 
+mod program;
+
 use crate::boot::Boot;
 use crate::card::Identity;
 use crate::control::{Command, Event as News, HOST};
@@ -13,6 +15,7 @@ use crate::tcp_info::TcpInfo;
 use haltere_net::fault::Faults;
 use haltere_net::{Address, ComponentId, Ecn, PathId, Span, Time};
 use haltere_transport::{CloseReason, Event, Role, Stats, StreamId};
+use program::Traffic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -23,7 +26,10 @@ const PREFIX: u8 = 8;
 /// The first port of clients, as Linux's `ip_local_port_range` has it.
 const FIRST_PORT: u16 = 32_768;
 /// The kernel's time at the start of the run, counted from the end of its boot: it is set up in between.
-const LEAD: Span = Span::from_millis(1000);
+///
+/// Servers take their time: Apache looks after its children once a second. The timers' phase is that after one second (`Boot::origin`), ten
+/// times 512 ticks later.
+const LEAD: Span = Span::from_millis(1000 + 10 * 2048);
 /// A kernel that wants to rest for so long has done what it was told.
 const REST: Span = Span::from_micros(50);
 /// `ETIMEDOUT` and `ECONNREFUSED` of Linux.
@@ -73,6 +79,8 @@ pub(crate) struct Connection {
     /// The segments that it has sent, by subflow.
     directions: BTreeMap<Tuple, Direction>,
     pub stats: Stats,
+    /// The packets of a flow whose ends are programs.
+    traffic: Option<Box<Traffic>>,
 }
 
 impl Connection {
@@ -176,6 +184,10 @@ pub(crate) struct Host {
     leader: Option<u32>,
     faults: Faults,
     over: bool,
+    /// It is a machine for programs.
+    furnished: bool,
+    /// The flows of programs, by their server's port.
+    programs: BTreeMap<u16, u32>,
 }
 
 impl Host {
@@ -203,6 +215,8 @@ impl Host {
             leader: None,
             faults: end.faults.clone(),
             over: false,
+            furnished: false,
+            programs: BTreeMap::new(),
         };
         for (name, value) in PARAMETERS {
             host.node.command(Command::Set { name: name.into(), value: value.into() });
@@ -210,7 +224,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Sets the host up for one more end: its addresses, what its contender asks for, a port to listen at. Before the run.
+    /// Sets the host up for one more end: its addresses, what its contender asks for. Before the run.
     ///
     /// # Errors
     /// If another end wants the host otherwise, or the kernel does not know what is set.
@@ -238,6 +252,14 @@ impl Host {
         if end.options.multipath {
             self.tell_path_manager(end)?;
         }
+        if self.node.has_commands() { self.set_up() } else { Ok(()) }
+    }
+
+    /// Listens at the port of a server's end, before the run.
+    ///
+    /// # Errors
+    /// If the kernel does not.
+    pub fn listen(&mut self, end: &End) -> Result<(), Error> {
         if end.role == Role::Server && !self.listeners.contains_key(&end.port) {
             self.made += 1;
             let (socket, local) = (self.made, SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, end.port));
@@ -339,6 +361,9 @@ impl Host {
     /// Forgets a connection; what it has written is still sent if the kernel runs.
     pub fn remove(&mut self, number: u32) {
         let Some(connection) = self.connections.remove(&number) else { return };
+        if connection.traffic.is_some() {
+            self.end_program(number);
+        }
         if let Some(others) = self.by_port.get_mut(&connection.port) {
             others.remove(&number);
         }
@@ -421,6 +446,9 @@ impl Host {
         let Some(one) = self.connections.get_mut(&number) else { return };
         one.stats.received_packets += 1;
         one.stats.received_wire_bytes += packet.len() as u64;
+        if one.traffic.is_some() {
+            return self.deliver_to_program(number, packet, ecn, now);
+        }
         let Some(segment) = Segment::parse(&packet) else {
             one.stats.invalid_packets += 1;
             return;
@@ -485,6 +513,7 @@ impl Host {
     /// Gives each packet to its connection. Packets of connections that nobody has any more go nowhere.
     fn sort_packets(&mut self, by: u32) {
         while let Some((_, packet)) = self.node.take() {
+            let Some(packet) = self.sort_of_program(packet, by) else { continue };
             let Some(segment) = Segment::parse(&packet) else { continue };
             let Some(number) = self.owner(segment.source, segment.destination) else { continue };
             let Some(one) = self.connections.get_mut(&number) else { continue };
@@ -501,6 +530,9 @@ impl Host {
 
     /// Takes an event to its connection, whose number is returned.
     fn learn(&mut self, news: News) -> Option<u32> {
+        if let Some(number) = self.learn_of_program(&news) {
+            return Some(number);
+        }
         if let News::Accepted { listener, socket, remote } = news {
             let port = self.listeners.iter().find(|(_, own)| **own == listener).map(|(port, _)| *port)?;
             let own = self.addresses.iter().map(|own| SocketAddrV4::new(ip(*own), port));
@@ -519,7 +551,7 @@ impl Host {
                 return None;
             }
             News::Failed { socket, .. } | News::Info { socket, .. } => socket,
-            News::Ready { .. } | News::Accepted { .. } => return None,
+            News::Ready { .. } | News::Accepted { .. } | News::Listening { .. } | News::Exited { .. } => return None,
         };
         let number = *self.by_socket.get(&socket)?;
         let one = self.connections.get_mut(&number)?;
@@ -540,7 +572,7 @@ impl Host {
                 one.fail(errno);
             }
             News::Info { info, .. } => one.info = Some(TcpInfo::new(info)),
-            News::Ready { .. } | News::Accepted { .. } => {}
+            _ => {}
         }
         Some(number)
     }

@@ -30,6 +30,7 @@ mod node;
 mod pin;
 #[cfg(target_os = "linux")]
 mod process;
+pub mod programs;
 pub mod segment;
 #[cfg(target_os = "linux")]
 mod sys;
@@ -53,3 +54,4 @@ pub use error::{Error, Fault};
 pub use kernel::Kernel;
 #[cfg(target_os = "linux")]
 pub use node::Node;
+pub use programs::Programs;

@@ -86,7 +86,8 @@ impl Process {
     }
 }
 
-fn last_words(console: &str) -> String {
+/// The last lines of a text that anybody may have written, in one; from the line of a panic on, if there is one.
+pub(crate) fn last_words(console: &str) -> String {
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     let lines = console.lines().map(|line| line.chars().map(printable).collect::<String>().trim().to_owned());
     let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ");

@@ -5,8 +5,9 @@ use crate::checksum;
 use haltere_net::Ecn;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// The protocol number of TCP.
+/// The protocol numbers.
 const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// Bytes of an IPv4 header without options, and of a TCP header.
 const IP: usize = 20;
 const HEADER: usize = 20;
@@ -56,7 +57,7 @@ impl Segment {
         Some(Segment {
             source: SocketAddrV4::new(address(12), port(0)),
             destination: SocketAddrV4::new(address(16), port(2)),
-            ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(head[1] & 3)],
+            ecn: ecn(head[1]),
             seq: word(4),
             ack: (flags & 16 != 0).then(|| word(8)),
             syn: flags & 2 != 0,
@@ -70,6 +71,26 @@ impl Segment {
     pub fn space(&self) -> u32 {
         self.data + u32::from(self.syn) + u32::from(self.fin)
     }
+}
+
+/// The ECN field of an IPv4 packet of TCP or UDP, and its two ends, the sender's first. `None` if it is no whole packet of these.
+pub fn ends(packet: &[u8]) -> Option<(Ecn, [SocketAddrV4; 2])> {
+    let head = packet.get(..IP)?;
+    let ip = usize::from(head[0] & 15) * 4;
+    let fragment = u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0;
+    if head[0] >> 4 != 4 || ip < IP || fragment || ![TCP, UDP].contains(&head[9]) {
+        return None;
+    }
+    let end = |address: usize, port: usize| {
+        let port = u16::from_be_bytes([*packet.get(ip + port)?, *packet.get(ip + port + 1)?]);
+        let own = Ipv4Addr::new(head[address], head[address + 1], head[address + 2], head[address + 3]);
+        Some(SocketAddrV4::new(own, port))
+    };
+    Some((ecn(head[1]), [end(12, 0)?, end(16, 2)?]))
+}
+
+fn ecn(tos: u8) -> Ecn {
+    [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(tos & 3)]
 }
 
 /// Marks a packet as having met congestion, as a queue on its way has done. What is no IPv4 packet stays as it is.
@@ -114,6 +135,16 @@ pub(crate) mod tests {
         assert_eq!(Segment::parse(&one), None, "its end is missing");
     }
 
+    #[test]
+    fn datagrams_have_ends_and_fragments_have_none() {
+        let mut datagram = packet(0, 0, 0, 9);
+        datagram[9] = UDP;
+        let both = ["10.0.0.1:1", "10.0.0.2:2"].map(|end| end.parse().unwrap());
+        assert_eq!((Segment::parse(&datagram), ends(&datagram)), (None, Some((Ecn::Ect0, both))));
+        datagram[7] = 1;
+        assert_eq!(ends(&datagram), None);
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_a_segment_or_none(mut bytes in proptest::collection::vec(any::<u8>(), 0..80), whole: bool) {
@@ -127,7 +158,9 @@ pub(crate) mod tests {
             }
             if let Some(segment) = Segment::parse(&bytes) {
                 prop_assert!((segment.data as usize) < bytes.len());
+                prop_assert_eq!(ends(&bytes), Some((segment.ecn, [segment.source, segment.destination])));
             }
+            let _ = ends(&bytes);
             mark(&mut bytes);
         }
     }

@@ -71,6 +71,16 @@ fn run_result(seen_json: &str) -> PyResult<String> {
     to_json(&seen.result())
 }
 
+/// Returns the result of a run, as JSON, with what the clients of programs report of their transfers
+/// (`haltere_sim::result::ClientReport`).
+#[pyfunction]
+fn with_reports(result_json: &str, reports_json: &str) -> PyResult<String> {
+    let wrong = |e: serde_json::Error| PyValueError::new_err(e.to_string());
+    let result = serde_json::from_str(result_json).map_err(wrong)?;
+    let reports = serde_json::from_str(reports_json).map_err(wrong)?;
+    to_json(&haltere_sim::result::with_reports(result, reports))
+}
+
 /// Returns what results hold of a flow's messages, as JSON, from what clients saw (`haltere_sim::result::SeenMessages`).
 #[pyfunction]
 fn messages_result(seen_json: &str) -> PyResult<String> {
@@ -177,6 +187,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(probe_result, module)?)?;
     module.add_function(wrap_pyfunction!(columns, module)?)?;
     module.add_function(wrap_pyfunction!(run_result, module)?)?;
+    module.add_function(wrap_pyfunction!(with_reports, module)?)?;
     module.add_function(wrap_pyfunction!(messages_result, module)?)?;
     module.add_function(wrap_pyfunction!(measured_topology, module)?)?;
     module.add_function(wrap_pyfunction!(uniform, module)?)?;

@@ -96,17 +96,24 @@ impl Scenario {
         to_json(&network::mqtt_clients(&self.parsed, seed, replication).map_err(refuse)?)
     }
 
-    /// Runs it at a fidelity of the simulator and returns its `RunResult`; the interpreter is free meanwhile.
-    #[pyo3(signature = (seed, replication, fidelity = "model"))]
-    fn run(&self, py: Python<'_>, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
+    /// The flows of a run that programs carry at a fidelity, and where these are to run (`haltere_sim::build::Placed`).
+    fn programs(&self, seed: u64, replication: u64, fidelity: &str) -> PyResult<String> {
         let at = self::fidelity(fidelity)?;
-        let result = py.detach(|| haltere_sim::run_at(at, &self.parsed, seed, replication)).map_err(refuse)?;
-        to_json(&result)
+        to_json(&haltere_sim::build::placed(&self.parsed, at, seed, replication).map_err(refuse)?)
+    }
+
+    /// Runs it at a fidelity of the simulator and returns its `RunResult`; the interpreter is free meanwhile. `programs` has those of
+    /// flows that programs carry, by the number of the flow (`haltere_kernel::Programs`).
+    #[pyo3(signature = (seed, replication, fidelity = "model", programs = "{}"))]
+    fn run(&self, py: Python<'_>, seed: u64, replication: u64, fidelity: &str, programs: &str) -> PyResult<String> {
+        let (at, programs) = (self::fidelity(fidelity)?, prepared(programs)?);
+        let ran = py.detach(|| haltere_sim::run_with(at, &self.parsed, (seed, replication), &programs));
+        to_json(&ran.map_err(refuse)?)
     }
 
     /// Runs it and returns its result and every change of every metric; writes qlog files and captures of links (all if none is
     /// named) into the folders that are given. `shadows` are congestion controls in the shadow of each flow's.
-    #[pyo3(signature = (seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new()))]
+    #[pyo3(signature = (seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new(), programs="{}"))]
     #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn trace(
         &self,
@@ -118,12 +125,18 @@ impl Scenario {
         pcap: Option<PathBuf>,
         links: Vec<String>,
         shadows: Vec<String>,
+        programs: &str,
     ) -> PyResult<String> {
-        let at = self::fidelity(fidelity)?;
+        let (at, programs) = (self::fidelity(fidelity)?, prepared(programs)?);
         let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }), shadows };
-        let traced = py.detach(|| haltere_sim::trace_at(at, &self.parsed, seed, replication, &files));
+        let traced = py.detach(|| haltere_sim::trace_with(at, &self.parsed, (seed, replication), &files, &programs));
         to_json(&traced.map_err(refuse)?)
     }
+}
+
+/// The programs of flows, from JSON.
+fn prepared(programs: &str) -> PyResult<haltere_sim::build::Programs> {
+    serde_json::from_str(programs).map_err(|e| PyValueError::new_err(format!("programs: {e}")))
 }
 
 /// The document of the same scenario with one thing done differently (`haltere_sim::scenario::Change`); `None` if it would be the

@@ -15,8 +15,8 @@ haltere_net::named! {
         /// Our own transports.
         #[default]
         Model = "model",
-        /// QUIC runs on production stacks, and `tcp@linux` on Linux kernels in virtual time. All else, above all TCP without an
-        /// implementation, runs in the model.
+        /// QUIC runs on production stacks, and `tcp@linux` and programs on Linux kernels in virtual time. All else, above all TCP without
+        /// an implementation, runs in the model.
         Stack = "stack",
     }
 }
@@ -46,6 +46,9 @@ pub enum Subject {
         /// Its congestion control.
         congestion: &'static str,
     },
+    /// Programs on Linux kernels.
+    #[cfg(feature = "kernels")]
+    Program,
 }
 
 impl Contender {
@@ -57,10 +60,12 @@ impl Contender {
     pub fn at(&self, fidelity: Fidelity) -> Result<Subject, String> {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
+            (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" && !is_stack(name) => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)
             }
             (Transport::Tcp | Transport::Mptcp, Fidelity::Stack, Some("linux")) => self.on_kernel(),
+            (Transport::Tcp | Transport::Mptcp, Fidelity::Stack, Some(name)) if name != "model" => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Model, Some(name)) if is_stack(name) => {
                 let (transport, _) = self.transport.describe();
                 let program =
@@ -92,22 +97,28 @@ impl Contender {
         Err("Linux kernels were left out of this build: build with the feature \"kernels\", or write tcp/…".into())
     }
 
-    /// The TCP of a Linux kernel, with all that the kernel does by itself.
+    /// Linux's name of the congestion control.
     #[cfg(feature = "kernels")]
-    fn on_kernel(&self) -> Result<Subject, String> {
+    fn of_linux(&self) -> Result<&'static str, String> {
         use haltere_kernel::CONGESTION;
         use haltere_net::nearest::meant;
         // Some have other names in the kernel: newreno is reno there.
         let ours = self.algorithm().ok().and_then(|algorithm| algorithm.linux);
         let name = ours.unwrap_or(self.congestion.as_str());
-        let congestion = CONGESTION.into_iter().find(|known| *known == name).ok_or_else(|| {
+        CONGESTION.into_iter().find(|known| *known == name).ok_or_else(|| {
             format!(
                 "Linux has no congestion control {:?}: {}there are {}",
                 shown(name),
                 meant(name, CONGESTION),
                 CONGESTION.join(", ")
             )
-        })?;
+        })
+    }
+
+    /// The TCP of a Linux kernel, with all that the kernel does by itself.
+    #[cfg(feature = "kernels")]
+    fn on_kernel(&self) -> Result<Subject, String> {
+        let congestion = self.of_linux()?;
         self.in_linux()?;
         if self.transport.is_multipath() && self.mechanisms.iter().any(|(name, _)| *name == "pacing") {
             return Err(
@@ -116,6 +127,36 @@ impl Contender {
         }
         haltere_kernel::ready().map_err(|e| e.to_string())?;
         Ok(Subject::Kernel { congestion })
+    }
+
+    #[cfg(not(feature = "kernels"))]
+    fn by_program(&self) -> Result<Subject, String> {
+        Err("programs were left out of this build: build with the feature \"kernels\", or write tcp/… or quic/…".into())
+    }
+
+    /// A program on a kernel. Which there are, and whether there is a kernel, is asked where they are started
+    /// (`python/haltere/rig/nodes.py`).
+    #[cfg(feature = "kernels")]
+    fn by_program(&self) -> Result<Subject, String> {
+        let (transport, _) = self.transport.describe();
+        let mut switched = self.switched().into_iter().map(|(name, _)| name).filter(|name| name != "stockbuffers");
+        if self.transport.is_quic() {
+            return switched.next().map_or(Ok(Subject::Program), |wrong| {
+                Err(format!(
+                    "a QUIC program has mechanisms of its own, which {wrong:?} does not reach: leave it out, or write \
+                     {transport}/… for a production stack or the model"
+                ))
+            });
+        }
+        self.of_linux()?;
+        self.in_linux()?;
+        if let Some(wrong) = switched.find(|name| ["pacing", "delack", "nagle"].contains(&name.as_str())) {
+            return Err(format!(
+                "{wrong:?} is an option of sockets, which a program sets as it does: leave it out, or write \
+                 {transport}@linux/… for a bare transfer"
+            ));
+        }
+        Ok(Subject::Program)
     }
 
     #[cfg(not(feature = "stacks"))]
@@ -265,13 +306,33 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "kernels")]
+    fn what_is_neither_model_nor_stack_is_a_program() {
+        for given in ["tcp@nginx+curl/bbr", "quic@ngtcp2/cubic", "quic@lsquic/cubic"] {
+            assert_eq!(at(given, Fidelity::Stack), Ok(Subject::Program), "{given}");
+        }
+        assert_eq!(at("tcp@nginx+curl/cubic+ecn", Fidelity::Stack), Ok(Subject::Program));
+        for (given, hint) in [
+            ("tcp@nginx+curl/qubic", "cubic"),
+            ("tcp@nginx+curl/cubic-delack", "tcp@linux/"),
+            ("tcp@nginx+curl/cubic+nagle", "tcp@linux/"),
+            ("quic@ngtcp2/cubic+pacing", "leave it out"),
+            ("quic@ngtcp2/cubic+initial-window=20", "leave it out"),
+        ] {
+            let said = at(given, Fidelity::Stack).unwrap_err();
+            assert!(said.contains(hint), "{given}: {said}");
+        }
+        let said = at("tcp@nginx+curl/cubic", Fidelity::Model).unwrap_err();
+        assert!(said.contains("\"stack\", \"linux\" or \"testbed\""), "{said}");
+    }
+
+    #[test]
     #[cfg(feature = "stacks")]
     fn what_a_stack_lacks_is_named_with_the_remedy() {
         let cases = [
             ("quic@quinn/bbr", "bbr+haltere"),
             ("quic@noq/bbr3", "bbr+haltere"),
             ("quic@quinn/vegas", "cubic and newreno"),
-            ("quic@lsquic/cubic", "quinn, noq, quiche, tquic"),
             ("quic@quiche/vegas", "cubic, newreno, bbr2"),
             ("quic@quiche/cubic+nullcipher", "leave it out"),
             ("quic@quiche/cubic+haltere", "leave it out"),

@@ -33,5 +33,5 @@ pub use build::check_at;
 pub use fidelity::Fidelity;
 pub use recorder::{Files, Pcap};
 pub use result::RunResult;
-pub use run::{run, run_at, trace, trace_at};
+pub use run::{run, run_at, run_with, trace, trace_at, trace_with};
 pub use scenario::{Scenario, ScenarioError};

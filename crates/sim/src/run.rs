@@ -1,6 +1,6 @@
 //! Drives a world until its transfers are done or its time is over.
 
-use crate::build::{Beside, FlowPart, Owner, Run, build};
+use crate::build::{Beside, FlowPart, Owner, Programs, Run, build};
 use crate::fidelity::Fidelity;
 use crate::noted::{Noted, Notes, received};
 use crate::recorder::{Files, Recorded, Recorder};
@@ -24,7 +24,17 @@ pub fn run_at(
     seed: u64,
     replication: u64,
 ) -> Result<RunResult, ScenarioError> {
-    Ok(drive(fidelity, scenario, (seed, replication), None)?.0)
+    run_with(fidelity, scenario, (seed, replication), &Programs::new())
+}
+
+/// As [`run_at`], with the programs of flows that programs carry.
+pub fn run_with(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed_and_replication: (u64, u64),
+    programs: &Programs,
+) -> Result<RunResult, ScenarioError> {
+    Ok(drive(fidelity, scenario, seed_and_replication, Beside { programs, ..Beside::default() })?.0)
 }
 
 /// Runs a scenario in the model and keeps every change of every metric.
@@ -45,7 +55,22 @@ pub fn trace_at(
     replication: u64,
     files: &Files,
 ) -> Result<TraceResult, ScenarioError> {
-    let (result, mut run, received) = drive(fidelity, scenario, (seed, replication), Some(files))?;
+    trace_with(fidelity, scenario, (seed, replication), files, &Programs::new())
+}
+
+/// As [`trace_at`], with the programs of flows that programs carry.
+///
+/// # Errors
+/// As [`trace_at`].
+pub fn trace_with(
+    fidelity: Fidelity,
+    scenario: &Scenario,
+    seed_and_replication: (u64, u64),
+    files: &Files,
+    programs: &Programs,
+) -> Result<TraceResult, ScenarioError> {
+    let beside = Beside { files: Some(files), programs, ..Beside::default() };
+    let (result, mut run, received) = drive(fidelity, scenario, seed_and_replication, beside)?;
     let links = run.world.elements().len() as u32;
     let recorded = run.world.take_recorder().map_or(Ok(Default::default()), Recorder::finish)?;
     let Recorded { series, schedules, shadows: seen } = recorded;
@@ -153,9 +178,10 @@ fn drive(
     fidelity: Fidelity,
     scenario: &Scenario,
     seed_and_replication: (u64, u64),
-    files: Option<&Files>,
+    beside: Beside<'_>,
 ) -> Result<(RunResult, Run, Vec<Noted>), ScenarioError> {
-    let mut run = build(fidelity, scenario, seed_and_replication, Beside { files, ..Beside::default() })?;
+    let files = beside.files;
+    let mut run = build(fidelity, scenario, seed_and_replication, beside)?;
     let mut ends = Ends::of(&run);
     let mut done = |processes: &[Process], called: ProcessId| ends.reached(processes, called);
     let end = Time::ZERO + scenario.end();

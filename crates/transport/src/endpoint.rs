@@ -8,6 +8,7 @@ use crate::reassembly::Reassembly;
 use crate::spares::Spares;
 use haltere_net::element::Admission;
 use haltere_net::{Cx, Packet, PathId, Span, Time};
+use std::borrow::Cow;
 
 /// Number of a stream within a connection. TCP has stream 0 only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -39,12 +40,18 @@ pub enum CloseReason {
     NoTransport,
     /// The client left the address to which the connection is bound.
     AddressLeft,
+    /// The program at the client's end has ended with this status.
+    Exited(i32),
+    /// The program at the client's end was ended by this signal.
+    Killed(i32),
+    /// The program at the client's end cannot be started; the error as Linux numbers it.
+    NotStarted(i32),
 }
 
 impl CloseReason {
     /// The reason in words.
-    pub const fn text(self) -> &'static str {
-        match self {
+    pub fn text(self) -> Cow<'static, str> {
+        let text = match self {
             CloseReason::HandshakeTimeout => "the handshake was given up after too many retransmissions",
             CloseReason::RetransmissionTimeout => "retransmission was given up after too many timeouts",
             CloseReason::IdleTimeout => "nothing was heard from the peer for the idle timeout",
@@ -52,7 +59,14 @@ impl CloseReason {
             CloseReason::Unreachable => "no links lead to the peer and back",
             CloseReason::NoTransport => "there is no transport to connect with",
             CloseReason::AddressLeft => "the client left the address to which the connection is bound",
-        }
+            CloseReason::Exited(status) => return format!("the client program ended with status {status}").into(),
+            CloseReason::Killed(signal) => return format!("the client program was ended by signal {signal}").into(),
+            CloseReason::NotStarted(errno) => {
+                let why = std::io::Error::from_raw_os_error(errno);
+                return format!("the client program cannot be started: {why}").into();
+            }
+        };
+        text.into()
     }
 }
 

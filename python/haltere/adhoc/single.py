@@ -19,6 +19,7 @@ from haltere.export import flent
 from haltere.notebook import notebook
 from haltere.plugins import store
 from haltere.results import columns, tables
+from haltere.rig import nodes
 from haltere.scenario import Scenario
 
 _EVENTS = {
@@ -299,7 +300,7 @@ def run(scenario: Scenario, *, seed: int = 1, replication: int = 0) -> RunResult
     _checked(scenario)
     if fidelities.of(scenario.fidelity).simulated:
         return RunResult(
-            json.loads(core.run(scenario.concrete(seed, replication), seed, replication, scenario.fidelity))
+            json.loads(nodes.run(scenario.concrete(seed, replication), seed, replication, scenario.fidelity))
         )
     return RunResult(_once(scenario, seed, replication, {}))
 
@@ -332,7 +333,7 @@ def trace(
         logs, packets = None if qlog is None else Path(qlog), None if pcap is None else Path(pcap)
         run = (scenario.concrete(seed, replication), seed, replication, scenario.fidelity)
         try:
-            return Trace(core.trace(*run, qlog=logs, pcap=packets, links=links, shadows=shadows))
+            return Trace(nodes.trace(*run, qlog=logs, pcap=packets, links=links, shadows=shadows))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
     refuse_files(scenario.fidelity, qlog=qlog, pcap=pcap)

@@ -17,6 +17,7 @@ from haltere.documents import shown
 from haltere.figures import trace_figure
 from haltere.files import write_whole
 from haltere.plugins import store
+from haltere.rig import nodes
 
 NAME = "attack"
 
@@ -81,7 +82,7 @@ def _traces(found: Attack, answer: Answer) -> dict[str, Any]:
     rivals, traces = found.rivals, []
     for contender in (rivals.contender, rivals.against):
         parsed = core.parse(document(rivals.base, answer.events, contender, answer.harm.place))
-        traces.append(core.trace(parsed, found.seeds["fresh"], 0, rivals.fidelity))
+        traces.append(nodes.trace(parsed, found.seeds["fresh"], 0, rivals.fidelity))
     mine, other = traces
     count = len(mine["result"]["flows"])
     names = {f"flow {number}": f"flow {number + count}" for number in range(len(other["result"]["flows"]))}

@@ -9,6 +9,7 @@ from haltere.errors import ArgumentError
 from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
+    from haltere.core import Scenario
     from haltere.executor import Executor
 
 
@@ -23,13 +24,21 @@ class Stack(Venue):
         name="stack", summary="the same with production QUIC stacks", simulated=True, virtual=True, stacks=True
     )
 
+    def check(self, scenario: Scenario) -> None:
+        """Refuse programs that are not there, or cannot run in a kernel that is a node."""
+        if self.description.stacks:
+            from haltere.rig import nodes  # noqa: PLC0415 (help loads nothing heavy)
+
+            nodes.check(scenario, self.description.name)
+
     def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:  # noqa: ARG002 (no rig)
         """Return threads of this process, or processes where `HALTERE_ISOLATE` asks for them."""
         from haltere.executor import ProcessExecutor, ThreadExecutor  # noqa: PLC0415 (help loads nothing heavy)
+        from haltere.rig import nodes  # noqa: PLC0415
 
         limit = os.environ.get(ISOLATE)
         if not limit:
-            return ThreadExecutor(workers, self.description.name)
+            return ThreadExecutor(workers, self.description.name, nodes.run)
         try:
             seconds = float(limit)
         except ValueError:
@@ -41,7 +50,7 @@ class Stack(Venue):
                 given=limit,
                 right="the seconds that a run may take, such as 300",
             )
-        return ProcessExecutor(workers, self.description.name, seconds)
+        return ProcessExecutor(workers, self.description.name, seconds, nodes.run)
 
 
 class Model(Stack):

@@ -12,9 +12,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from haltere import core, fidelity
+from haltere import fidelity
 from haltere.executor import Task
 from haltere.fidelity import Fidelity
+from haltere.rig import nodes
 
 
 def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:
@@ -22,7 +23,7 @@ def seconds(where: Fidelity, tasks: Sequence[Task]) -> Iterator[float]:
     if fidelity.of(where).simulated:
         for task in tasks:
             before = time.thread_time()
-            core.run(task.scenario, task.seed, task.replication, where)
+            nodes.run(task.scenario, task.seed, task.replication, where)
             yield time.thread_time() - before
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the rig clears up

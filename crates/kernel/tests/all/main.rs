@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod nodes;
+mod programs;
 #[path = "../../../../tests/rust/skips.rs"]
 mod skips;
 mod wire;

@@ -8,6 +8,7 @@ mod dialogue;
 mod feed;
 mod mqtt;
 mod probe;
+mod program;
 
 pub use copy::{Channel, CopyClient, CopyServer};
 pub use dialogue::Dialogue;
@@ -17,6 +18,7 @@ pub use mqtt::{
     Subscriber, Traffic,
 };
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
+pub use program::{ProgramClient, ProgramServer};
 
 use crate::load::Sourced;
 use crate::world::{SocketId, Sockets};

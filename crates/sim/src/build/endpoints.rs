@@ -22,6 +22,12 @@ pub(super) type Worker = haltere_stacks::Worker;
 #[derive(Clone, Default)]
 pub(super) struct Worker(());
 
+/// The programs of a flow.
+#[cfg(feature = "kernels")]
+pub(super) type FlowPrograms = haltere_kernel::Programs;
+#[cfg(not(feature = "kernels"))]
+pub(super) struct FlowPrograms(());
+
 /// The kernels of a run.
 #[cfg(feature = "kernels")]
 pub(super) type Kernels = haltere_kernel::Kernels;
@@ -57,7 +63,14 @@ impl End<'_> {
         match self.kit.subject {
             Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
             #[cfg(feature = "kernels")]
-            Subject::Kernel { congestion } => self.on_kernel(congestion),
+            Subject::Kernel { congestion } => {
+                self.kit.kernels.end(self.on_kernel(congestion)?).map_err(|e| e.to_string())
+            }
+            #[cfg(feature = "kernels")]
+            Subject::Program => match &self.kit.programs {
+                Some(programs) => self.kit.kernels.program(self.on_kernel("")?, programs).map_err(|e| e.to_string()),
+                None => Err("only flows are carried by programs: choose another contender here".into()),
+            },
             #[cfg(feature = "stacks")]
             subject @ Subject::Stack { .. } => {
                 let Kit { past, mtu, rtts, paths, log, worker, .. } = self.kit;
@@ -80,8 +93,8 @@ impl End<'_> {
     /// The end on the kernel of its node. The first end of a node decides where the kernel's random numbers begin, by a stream of the
     /// node's own.
     #[cfg(feature = "kernels")]
-    fn on_kernel(&self, congestion: &'static str) -> Result<Box<dyn Endpoint>, String> {
-        let Kit { contender, hosts, ways, kernels, port, mtu, rtts, phases, streams, .. } = self.kit;
+    fn on_kernel(&self, congestion: &'static str) -> Result<haltere_kernel::End, String> {
+        let Kit { contender, hosts, ways, port, mtu, rtts, phases, streams, .. } = self.kit;
         let own = usize::from(self.role == Role::Server);
         let node = hosts[own].0;
         let settings = contender.in_linux()?;
@@ -94,7 +107,7 @@ impl End<'_> {
             tos: self.kit.tos,
         };
         let way = |way: &Way| haltere_kernel::Way { own: way.ends[own], peer: way.ends[1 - own], backup: way.backup };
-        let end = haltere_kernel::End {
+        Ok(haltere_kernel::End {
             role: self.role,
             node,
             ways: ways.iter().map(way).collect(),
@@ -108,8 +121,7 @@ impl End<'_> {
             faults: streams.faults().clone(),
             dice: streams.named(&format!("kernel {node}")).bits(),
             phase: phases[own],
-        };
-        kernels.end(end).map_err(|e| e.to_string())
+        })
     }
 
     fn model(&self, algorithm: Algorithm, stream: Stream) -> Box<dyn Endpoint> {

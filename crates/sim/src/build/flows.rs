@@ -2,9 +2,12 @@
 
 use super::Site;
 use super::mqtt::{Brokers, Delivery};
+#[cfg(feature = "kernels")]
+use super::programs;
 use super::roster::{Ends, Owner, Roster, Slot};
 use super::talk::Talk;
 use super::transports::{Kit, Maker, Way};
+use crate::application::{Application, ProgramClient, ProgramServer};
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, HostPath};
@@ -12,6 +15,8 @@ use crate::scenario::{self, Flow, RadioKind, ScenarioError};
 use crate::world::Spawn;
 use haltere_net::{FlowKey, Time};
 use haltere_transport::Role;
+#[cfg(feature = "kernels")]
+use std::sync::Arc;
 
 /// A flow of a run.
 pub(crate) struct FlowPart {
@@ -96,6 +101,11 @@ fn kit(
     let hosts = [path.client, path.server];
     let kit = Kit::new(site, format!("flow {i}"), (contender, subject), hosts, path.first().mtu, path.start)
         .map_err(|message| wrong(i, message))?;
+    #[cfg(feature = "kernels")]
+    let kit = match subject {
+        Subject::Program => with_programs(site, i, flow, kit).map_err(|message| wrong(i, message))?,
+        _ => kit,
+    };
     Ok(Kit {
         ack: flow.ack,
         rtts: flow.mqtt().is_none(),
@@ -141,6 +151,21 @@ impl FlowPart {
     }
 }
 
+/// The transports of a flow that programs carry.
+#[cfg(feature = "kernels")]
+fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit, String> {
+    if flow.way() == scenario::Way::Up || flow.mqtt().is_some() || matches!(flow.task, scenario::Task::Page { .. }) {
+        return Err(
+            "programs in virtual time fetch one object: leave direction, page and mqtt out, or run the model".into()
+        );
+    }
+    if flow.tos.is_some() {
+        return Err("programs in virtual time set no type of service: leave tos out".into());
+    }
+    let found = programs::of_flow(site.programs, i, &kit.contender)?;
+    Ok(Kit { programs: Some(Arc::new(found)), ..kit })
+}
+
 /// The processes of a flow without MQTT: one that fetches, and one that answers.
 fn fetch(flow: &Flow, kit: &Kit, path: FlowPath, slot: Slot) -> Result<[Spawn; 2], String> {
     // Upwards, the process that sends is on the client's host.
@@ -148,7 +173,11 @@ fn fetch(flow: &Flow, kit: &Kit, path: FlowPath, slot: Slot) -> Result<[Spawn; 2
     let radio = |there: bool| flow.radio.filter(|_| there).map(RadioKind::model);
     let talk = Talk::of(flow, &kit.contender);
     let maker = |role| Maker::new(kit.clone(), role).map(Box::new);
-    let application = talk.client(slot.at(path.first().server));
+    let remote = slot.at(path.first().server);
+    let (application, answers): (Box<dyn Application>, Box<dyn Application>) = match kit.programs {
+        Some(_) => (Box::new(ProgramClient::new(remote)), Box::<ProgramServer>::default()),
+        None => (talk.client(remote), talk.server()),
+    };
     let client = Spawn {
         connection: Some(slot.connection()),
         class: class(flow),
@@ -158,7 +187,7 @@ fn fetch(flow: &Flow, kit: &Kit, path: FlowPath, slot: Slot) -> Result<[Spawn; 2
     let server = Spawn {
         class: class(flow),
         radio: radio(up),
-        ..Spawn::server(path.server, talk.server(), maker(Role::Server)?, vec![slot.port()])
+        ..Spawn::server(path.server, answers, maker(Role::Server)?, vec![slot.port()])
     };
     Ok([Spawn { moves: path.moves, ..on_paths(&path.ways, client) }, server])
 }

@@ -16,6 +16,7 @@
 //! | `transports` | who makes one for each connection of a process |
 //! | `shadows` | the congestion controls in the shadow of a flow's |
 //! | `agents` | the agents that decide in the place of a flow's |
+//! | `programs` | the programs of flows, and where they are |
 //! | `talk` | what its applications say |
 
 pub(crate) mod agents;
@@ -26,6 +27,7 @@ mod flows;
 pub(crate) mod loads;
 pub(crate) mod mqtt;
 mod probes;
+mod programs;
 mod roster;
 mod shadows;
 mod talk;
@@ -46,6 +48,7 @@ use haltere_net::rng::Streams;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_transport::cc::Desk;
 use mqtt::Brokers;
+pub use programs::{Placed, Programs, placed};
 use roster::Roster;
 pub(crate) use roster::{Owner, Part};
 use std::collections::BTreeMap;
@@ -80,15 +83,25 @@ struct Site<'a> {
     kernels: Kernels,
     files: Option<&'a Files>,
     agents: &'a [(usize, Desk)],
+    programs: &'a Programs,
 }
 
 /// The parts of a run that its scenario does not give.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Beside<'a> {
     /// With these, the run is recorded, and its recorder writes them.
     pub files: Option<&'a Files>,
     /// The agents that decide for flows, by the number of the flow.
     pub agents: &'a [(usize, Desk)],
+    /// The programs of flows that are carried by programs.
+    pub programs: &'a Programs,
+}
+
+impl Default for Beside<'_> {
+    fn default() -> Self {
+        static NONE: Programs = Programs::new();
+        Beside { files: None, agents: &[], programs: &NONE }
+    }
 }
 
 /// Whether every contender and probe of a scenario can run at a fidelity.
@@ -124,7 +137,7 @@ pub(crate) fn build(
     fidelity: Fidelity,
     scenario: &Scenario,
     (seed, replication): (u64, u64),
-    Beside { files, agents }: Beside<'_>,
+    Beside { files, agents, programs }: Beside<'_>,
 ) -> Result<Run, ScenarioError> {
     let streams = Streams::new(seed, replication);
     let Network { topology, media, flows: paths, probes, loads, bridges } = network(scenario, &streams)?;
@@ -138,8 +151,17 @@ pub(crate) fn build(
     let shadows = files.map_or(&[][..], |files| &files.shadows);
     let shadows = shadows::of_flows(shadows, &scenario.flows, fidelity)?;
     let (worker, kernels) = (Worker::default(), Kernels::default());
-    let site =
-        &Site { scenario, topology: &topology, fidelity, streams: streams.clone(), worker, kernels, files, agents };
+    let site = &Site {
+        scenario,
+        topology: &topology,
+        fidelity,
+        streams: streams.clone(),
+        worker,
+        kernels,
+        files,
+        agents,
+        programs,
+    };
     let (mut roster, mut brokers) = (Roster::default(), Brokers::new(scenario, &topology));
     // Slots are numbered in this order. Every flow has one for a delivery, whether or not it has messages.
     let of_flows = roster.slots(paths.len());

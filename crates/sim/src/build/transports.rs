@@ -1,7 +1,7 @@
 //! Makes the transports of a process, one for each connection that it opens or accepts.
 
 use super::Site;
-use super::endpoints::{End, Kernels, Worker, udp_payload};
+use super::endpoints::{End, FlowPrograms, Kernels, Worker, udp_payload};
 use crate::ack::AckSpec;
 use crate::contender::Contender;
 use crate::fidelity::Subject;
@@ -64,6 +64,8 @@ pub(super) struct Kit {
     pub past: Arc<Past>,
     pub worker: Worker,
     pub kernels: Kernels,
+    /// The programs of the flow, if programs carry it.
+    pub programs: Option<Arc<FlowPrograms>>,
     /// The nodes of the client and of the server, their paths, the server's port there and the packets' type of service, for kernels.
     pub hosts: [NodeId; 2],
     pub ways: Vec<Way>,
@@ -120,6 +122,7 @@ impl Kit {
             past: Arc::new(past),
             worker: site.worker.clone(),
             kernels: site.kernels.clone(),
+            programs: None,
             hosts,
             ways: vec![Way { ends: hosts.map(|host| site.topology.addresses(host)[0]), backup: false }],
             port: 0,

@@ -45,7 +45,7 @@ impl Contender {
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => (false, self.given()),
             #[cfg(feature = "kernels")]
-            Subject::Kernel { .. } => (false, self.given()),
+            Subject::Kernel { .. } | Subject::Program => (false, self.given()),
         };
         Ok(Effective {
             transport: self.transport.describe().0,

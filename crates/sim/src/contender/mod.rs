@@ -140,8 +140,8 @@ impl Contender {
     pub fn modelled(&self) -> Result<Algorithm, String> {
         let name = self.transport.describe().0;
         if let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") {
-            // The TCP of a Linux kernel runs in virtual time, too.
-            let stack = if self.transport == Transport::Tcp && real == "linux" { "\"stack\", " } else { "" };
+            // Linux kernels and programs on them run in the simulator, too.
+            let stack = if self.transport == Transport::Mpquic { "" } else { "\"stack\", " };
             return Err(format!(
                 "{real:?} is a real implementation, which the model has not: choose fidelity {stack}\"linux\" or \"testbed\", \
                  or write \"{name}/{}\"",

@@ -26,6 +26,7 @@ mod outside;
 mod pages;
 mod pcapng;
 mod probes;
+mod programs;
 mod qlog;
 mod rates;
 mod scenarios;

@@ -16,6 +16,7 @@ from haltere.evaluation.suites.seen import Seen
 from haltere.executor import ThreadExecutor
 from haltere.fidelity import Fidelity
 from haltere.plugins import store
+from haltere.rig import nodes
 from haltere.scenario import Scenario
 
 SUITES = {suite.name: suite for suite in (bbr.SUITE,)}
@@ -148,7 +149,7 @@ def _run(case: Case, contender: str, fidelity: Fidelity, seed: int, qlog: Path |
 
 def _seen(case: Case, document: Document, fidelity: Fidelity, seed: int, qlog: Path | None = None) -> Seen:
     scenario = Scenario(document, fidelity=fidelity)
-    trace = core.trace(scenario.concrete(seed, 0), seed, 0, fidelity, qlog=qlog)
+    trace = nodes.trace(scenario.concrete(seed, 0), seed, 0, fidelity, qlog=qlog)
     outages = document["topology"]["link"]["down"].get("outage", ())
     disturbed = float(outages[0]["from"].removesuffix("ns")) / 1e9 if outages else 0.0
     return Seen(trace, rate_bps=case.path.rate_bps, rtt_s=case.path.rtt_s, disturbed=disturbed)

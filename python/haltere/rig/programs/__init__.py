@@ -9,6 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from haltere import core
 from haltere.rig.programs.base import BrokerProgram, Program, ProgramError, missing
 
 __all__ = ["ProgramError", "available", "every", "find", "find_broker", "rows"]
@@ -63,13 +64,31 @@ def available() -> list[Program]:
     return [program for program in every().values() if not missing(program)]
 
 
+def on_nodes(program: Program) -> bool:
+    """Return whether kernels that are nodes of the simulator run a program: brokers have their clients on other nodes.
+
+    A production stack of the simulator stands before a program of its name.
+    """
+    stack = any(f"{program.transport}@{program.name}" == one["name"] for one in core.algorithms()["stacks"])
+    return program.virtual and program.transport != "icmp" and program.app != "mqtt" and not program.prepares and not stack
+
+
+def _fidelities(program: Program) -> list[str]:
+    where = {"stack": on_nodes(program), "linux": program.virtual, "testbed": True}
+    return [name for name, runs in where.items() if runs]
+
+
 def rows() -> list[dict[str, Any]]:
     """Return one row a program for `haltere algorithms`."""
     return [
         {
             "name": f"{program.transport}@{program.name}",
             "role": program.role,
-            "fidelities": ["linux", "testbed"] if program.virtual else ["testbed"],
+            "fidelities": [
+                *(["stack"] if on_nodes(program) else []),
+                *(["linux"] if program.virtual else []),
+                "testbed",
+            ],
             "congestion": program.congestion.describe(),
             "missing": list(missing(program)),
             "summary": program.summary,

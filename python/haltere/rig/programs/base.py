@@ -48,6 +48,8 @@ class Setup:
     """Bytes to transfer; `None`: until `duration_s` has passed or the client is ended."""
     duration_s: float | None = None
     """How long a load lasts, seconds."""
+    as_root: bool = field(default_factory=lambda: os.geteuid() == 0)
+    """Whether the programs are started by the real root or by one in a user namespace."""
 
     @property
     def url(self) -> str:
@@ -180,6 +182,8 @@ class Program(ABC):
     """Whether it is a contender or a load beside contenders."""
     virtual: bool = True
     """Whether it also runs in a kernel's virtual time; what polls its clock or starts too much does not."""
+    prepares: bool = False
+    """Whether `server` or `client` write files beside `Command.files`, and so must be called where the programs run."""
     transport: Transport = "tcp"
     app: Literal["https", "raw", "mqtt"] = "https"
     """The kind of traffic on the transport."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from haltere.rig.programs import base
 from haltere.rig.programs._curl import Curl
 from haltere.rig.programs.base import Command, Setup
@@ -47,7 +45,7 @@ class NginxCurl(Curl):
 
     def server(self, at: Setup) -> Command:
         # As root, nginx gives its folders to a user of its own, which need not exist where the rig is.
-        user = "user root root;" if os.geteuid() == 0 else ""
+        user = "user root root;" if at.as_root else ""
         config = _CONFIG.format(
             user=user, folder=at.folder, server=at.server, port=at.port, name=base.NAME, cert=at.cert, key=at.key,
             root=at.object.parent,

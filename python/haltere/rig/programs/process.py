@@ -108,8 +108,13 @@ class Process:
 
     def said(self) -> str:
         """Return the last of what it printed."""
-        lines = self.log.read_text(errors="replace").strip().splitlines()
-        return " | ".join(lines[-3:]) or "it said nothing"
+        return last_lines(self.log)
+
+
+def last_lines(log: Path) -> str:
+    """Return the last of what a program printed, in one line."""
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    return " | ".join(lines[-3:]) or "it said nothing"
 
 
 class _Forked:

@@ -32,6 +32,7 @@ class Scp(Program):
     name = "scp"
     summary = "scp: a file over SSH beside contenders"
     role = "load"
+    prepares = True
     app = "raw"
     packages = base.apt(sshd="openssh-server", scp="openssh-client") | base.apt(**{"ssh-keygen": "openssh-client"})
 

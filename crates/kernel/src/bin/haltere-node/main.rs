@@ -3,6 +3,8 @@
 //! whenever nothing is to be done.
 
 #[cfg(target_os = "linux")]
+mod children;
+#[cfg(target_os = "linux")]
 mod netlink;
 #[cfg(target_os = "linux")]
 mod program;

@@ -1,5 +1,6 @@
 //! The loop, and what commands do.
 
+use crate::children::{self, Children};
 use crate::netlink;
 use crate::sys::{self, Page};
 use haltere_kernel::control::{self, Command, ETHER_TYPE, ETHERNET, Event, Frames, HOST, LENGTH, Options, PAGE, ROOM};
@@ -58,6 +59,8 @@ struct Program {
     page: Option<Page>,
     /// Sockets of which the last frame told something.
     told: Vec<u32>,
+    /// The programs, once the kernel is a machine for them.
+    children: Option<Children>,
 }
 
 pub fn run() -> io::Result<()> {
@@ -78,6 +81,7 @@ pub fn run() -> io::Result<()> {
         events,
         page: None,
         told: Vec::new(),
+        children: None,
     };
     program.say()?;
     program.page = page;
@@ -92,6 +96,8 @@ pub fn run() -> io::Result<()> {
         for event in &ready {
             match event.data.u64() {
                 CONTROL => program.obey()?,
+                children::ENDED => program.reap(),
+                children::LOOK => program.look()?,
                 socket => program.serve(socket as u32, event.flags),
             }
         }
@@ -197,6 +203,43 @@ impl Program {
                 }
                 (socket, Ok(()))
             }
+            Command::Furnish { folder, at } => (HOST, self.furnish(&folder, &at)),
+            Command::Spawn { child, launch } => (child, self.with_children(|all| all.spawn(child, &launch))),
+            Command::Await { child, protocol, port } => {
+                (child, self.with_children(|all| all.wait_for(child, protocol, port)))
+            }
+            Command::Kill { child } => (
+                child,
+                self.with_children(|all| {
+                    all.kill(child);
+                    Ok(())
+                }),
+            ),
+        }
+    }
+
+    /// Makes the kernel a machine for programs, once.
+    fn furnish(&mut self, folder: &str, at: &str) -> Result<(), Errno> {
+        if self.children.is_none() {
+            self.children = Some(children::furnish(&self.epoll, folder, at)?);
+        }
+        Ok(())
+    }
+
+    fn with_children(&mut self, act: impl FnOnce(&mut Children) -> Result<(), Errno>) -> Result<(), Errno> {
+        self.children.as_mut().map_or(Err(Errno::NODEV), act)
+    }
+
+    fn reap(&mut self) {
+        if let Some(children) = &mut self.children {
+            children.reap(&mut self.events);
+        }
+    }
+
+    fn look(&mut self) -> io::Result<()> {
+        match &mut self.children {
+            Some(children) => Ok(children.look(&mut self.events)?),
+            None => Ok(()),
         }
     }
 

@@ -48,6 +48,39 @@ pub fn discard(fd: BorrowedFd<'_>) -> io::Result<u64> {
     u64::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
+/// A descriptor that is readable when a child has ended (signalfd(2)).
+pub fn ended_children() -> io::Result<std::os::fd::OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the set is plain memory, which sigemptyset makes a set; the calls read it, and change nothing else of this process.
+    let raw = unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+        libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC)
+    };
+    check(raw)?;
+    // SAFETY: the descriptor was just made and is nobody else's.
+    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(raw) })
+}
+
+/// Makes a command's process have no descriptors but its first three, and no blocked signals.
+pub fn close_all_else(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let before = || {
+        // SAFETY: the calls take numbers and a set on the stack, and touch no other memory.
+        unsafe {
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            check(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))?;
+            // Only marked: the standard library tells by one of them whether the program could be started.
+            check(libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int))
+        }
+    };
+    // SAFETY: between fork and exec it makes system calls alone.
+    unsafe { command.pre_exec(before) };
+}
+
 /// A packet socket (packet(7)) for frames of one kind on one interface.
 pub fn packet_socket(name: &str, kind: u16) -> io::Result<std::os::fd::OwnedFd> {
     use std::os::fd::FromRawFd;

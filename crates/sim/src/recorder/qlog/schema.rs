@@ -78,7 +78,7 @@ pub(super) struct MigrationState {
 #[derive(Serialize)]
 pub(super) struct ConnectionClosed {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
+    pub reason: Option<String>,
     pub trigger: &'static str,
 }
 

@@ -248,7 +248,7 @@ impl Vantage {
             }
             Event::Closed => (None, "clean"),
             Event::Failed(reason) => (
-                Some(reason.text()),
+                Some(reason.text().into_owned()),
                 match reason {
                     CloseReason::HandshakeTimeout => "handshake_timeout",
                     CloseReason::IdleTimeout => "idle_timeout",

@@ -43,10 +43,10 @@ pub enum End {
 }
 
 /// The two ends of a connection, the server's first.
-pub(crate) type Ends = (SocketAddrV4, SocketAddrV4);
+pub type Ends = (SocketAddrV4, SocketAddrV4);
 
-/// The ends of the connection that a packet belongs to.
-pub(crate) fn ends(p: &Packet, from: End) -> Ends {
+/// The ends of the connection that a packet belongs to, the server's first.
+pub fn ends(p: &Packet, from: End) -> Ends {
     match from {
         End::Server => (p.source, p.destination),
         End::Client => (p.destination, p.source),

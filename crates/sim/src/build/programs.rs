@@ -1,0 +1,120 @@
+//! The programs of flows. They are prepared outside, by whoever knows programs; here is told where they are to run.
+
+use crate::contender::Contender;
+use crate::fidelity::{Fidelity, Subject};
+use crate::network::{Network, network};
+use crate::scenario::{App, Scenario, ScenarioError};
+use haltere_net::rng::Streams;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The programs of each flow that is carried by programs, by the number of the flow.
+#[cfg(feature = "kernels")]
+pub type Programs = BTreeMap<usize, haltere_kernel::Programs>;
+/// The programs of each flow: there are none.
+#[cfg(not(feature = "kernels"))]
+pub type Programs = BTreeMap<usize, ()>;
+
+/// A flow that programs carry, and where they are.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Placed {
+    /// The number of the flow.
+    pub flow: usize,
+    /// Its contender in parts: transport, implementation, congestion control.
+    pub transport: &'static str,
+    /// See `transport`.
+    pub implementation: String,
+    /// See `transport`.
+    pub congestion: String,
+    /// The kind of traffic.
+    pub app: App,
+    /// The number of the server's node: flows with the same one share a kernel.
+    pub node: u32,
+    /// The address of the server.
+    pub server: String,
+    /// The address of the client.
+    pub client: String,
+    /// The server's port.
+    pub port: u16,
+    /// Bytes of the object, if it has a size.
+    pub size: Option<u64>,
+    /// Why there is no kernel here that can be a node, if so.
+    pub lacking: Option<String>,
+    /// The folder in which programs see the one that they share with the host.
+    pub home: &'static str,
+}
+
+/// The flows of a run that programs carry.
+///
+/// # Errors
+/// As [`check_at`](super::check_at); if there are too many.
+#[cfg(feature = "kernels")]
+pub fn placed(
+    scenario: &Scenario,
+    fidelity: Fidelity,
+    seed: u64,
+    replication: u64,
+) -> Result<Vec<Placed>, ScenarioError> {
+    use super::flows::{subject, wrong};
+    use super::roster::Roster;
+    use haltere_kernel::ip;
+    use haltere_kernel::programs::HOME;
+    let mut all = Vec::new();
+    if !scenario.flows.iter().any(|flow| may_be_program(&flow.contender)) {
+        return Ok(all);
+    }
+    let Network { flows, .. } = network(scenario, &Streams::new(seed, replication))?;
+    let slots = Roster::default().slots(flows.len());
+    for (number, ((flow, path), slot)) in scenario.flows.iter().zip(&flows).zip(slots).enumerate() {
+        let contender = &path.contender;
+        if !may_be_program(contender) || subject(fidelity, number, flow, contender)? != Subject::Program {
+            continue;
+        }
+        all.push(Placed {
+            flow: number,
+            transport: contender.transport.describe().0,
+            implementation: contender.implementation.clone().unwrap_or_default(),
+            congestion: contender.congestion.clone(),
+            app: flow.app(),
+            node: path.server.0,
+            server: ip(path.first().server).to_string(),
+            client: ip(path.first().client).to_string(),
+            port: slot.kernel_port().map_err(|message| wrong(number, message))?,
+            size: flow.total(),
+            lacking: haltere_kernel::ready().err().map(|e| e.to_string()),
+            home: HOME,
+        });
+    }
+    Ok(all)
+}
+
+/// The flows of a run that programs carry: there are none.
+///
+/// # Errors
+/// Never.
+#[cfg(not(feature = "kernels"))]
+pub fn placed(_: &Scenario, _: Fidelity, _: u64, _: u64) -> Result<Vec<Placed>, ScenarioError> {
+    Ok(Vec::new())
+}
+
+/// Whether a contender names an implementation; most do not, and are never carried by programs.
+#[cfg(feature = "kernels")]
+fn may_be_program(contender: &Contender) -> bool {
+    contender.implementation.is_some()
+}
+
+/// The programs of a flow.
+///
+/// # Errors
+/// If nobody has prepared any.
+#[cfg(feature = "kernels")]
+pub(super) fn of_flow(all: &Programs, flow: usize, contender: &Contender) -> Result<haltere_kernel::Programs, String> {
+    all.get(&flow).cloned().ok_or_else(|| {
+        let transport = contender.transport.describe().0;
+        let name = contender.implementation.as_deref().unwrap_or("");
+        format!(
+            "{transport}@{name} is no production stack in virtual time, and nobody has prepared it as a program: run it by \
+             haltere's commands, or write {transport}@model/…"
+        )
+    })
+}

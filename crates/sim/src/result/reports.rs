@@ -1,0 +1,144 @@
+//! The reports of a run's client programs on their transfers, put into its result: the same meaning as on real hosts
+//! ([`SeenRun`](super::SeenRun)).
+
+use super::summary::rate;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The report of a flow's client. Times are in seconds from its own start; `None` where it does not say.
+#[derive(Clone, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientReport {
+    /// The flow.
+    pub flow: u64,
+    /// Whether packets do not show what they repeat, as those of QUIC.
+    pub encrypted: bool,
+    /// Until the object was there.
+    #[serde(default)]
+    pub completion_s: Option<f64>,
+    /// Until the handshakes were complete.
+    #[serde(default)]
+    pub handshake_s: Option<f64>,
+    /// Until the first byte of the response.
+    #[serde(default)]
+    pub first_byte_s: Option<f64>,
+    /// Bytes of the object.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Why the flow failed.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+impl ClientReport {
+    /// Puts the report into the flow's row.
+    fn put(self, row: &mut Map<String, Value>) {
+        let mut set = |name: &str, value: Value| drop(row.insert(name.into(), value));
+        if let Some(error) = self.error {
+            set("status", "failed".into());
+            set("error", error.into());
+        }
+        if self.encrypted {
+            for name in ["retransmitted_packets", "lost_packets", "spurious_retransmissions"] {
+                set(name, Value::Null);
+            }
+        }
+        // The kernel's own counters are not asked for.
+        set("timeouts", Value::Null);
+        set("handshake_s", json!(self.handshake_s));
+        set("first_byte_s", json!(self.first_byte_s));
+        let number = |row: &Map<String, Value>, name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
+        if let Some(bytes) = self.bytes.filter(|bytes| *bytes > 0) {
+            let wire = number(row, "wire_bytes");
+            row.insert("bytes".into(), bytes.into());
+            row.insert("overhead_bytes".into(), wire.saturating_sub(bytes).into());
+        }
+        if let Some(completion) = self.completion_s {
+            row.insert("completion_s".into(), completion.into());
+        }
+        let lasted = row.get("completion_s").and_then(Value::as_f64).filter(|s| *s > 0.0);
+        if lasted.is_some() {
+            let (bytes, wire) = (number(row, "bytes"), number(row, "wire_bytes"));
+            row.insert("goodput_bps".into(), json!(rate(bytes, lasted)));
+            row.insert("throughput_bps".into(), json!(rate(wire, lasted)));
+        }
+    }
+}
+
+/// The result of a run with the reports of its clients.
+pub fn with_reports(mut result: Map<String, Value>, reports: Vec<ClientReport>) -> Map<String, Value> {
+    let mut failed = None;
+    if let Some(Value::Array(flows)) = result.get_mut("flows") {
+        let mut rows: Vec<_> = flows.iter_mut().filter_map(Value::as_object_mut).collect();
+        for report in reports {
+            let number = report.flow;
+            let row = rows.iter_mut().find(|row| row.get("flow").and_then(Value::as_u64) == Some(number));
+            if let (Some(error), None) = (&report.error, &failed) {
+                failed = Some(format!("flow {number}: {error}"));
+            }
+            if let Some(row) = row {
+                report.put(row);
+            }
+        }
+    }
+    // What ended the whole run stays its reason.
+    let own = result.get("error").and_then(Value::as_str).is_some_and(|error| !error.starts_with("flow "));
+    if let Some(error) = failed.filter(|_| !own) {
+        result.insert("status".into(), "failed".into());
+        result.insert("error".into(), error.into());
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> Map<String, Value> {
+        let flow = json!({
+            "flow": 0, "completion_s": 2.0, "handshake_s": null, "first_byte_s": null, "bytes": 1000, "wire_bytes": 1200,
+            "overhead_bytes": 200, "goodput_bps": 4000.0, "throughput_bps": 4800.0, "retransmitted_packets": 1,
+            "lost_packets": 1, "spurious_retransmissions": 0, "timeouts": 0, "status": "ok", "error": null,
+        });
+        let Value::Object(result) = json!({ "status": "ok", "error": null, "flows": [flow] }) else { unreachable!() };
+        result
+    }
+
+    #[test]
+    fn a_client_knows_its_times_better_than_packets_do() {
+        let report = ClientReport {
+            completion_s: Some(1.0),
+            handshake_s: Some(0.1),
+            bytes: Some(900),
+            ..ClientReport::default()
+        };
+        let found = with_reports(result(), vec![report]);
+        let flow = &found["flows"][0];
+        assert_eq!(
+            (&flow["completion_s"], &flow["handshake_s"], &flow["overhead_bytes"]),
+            (&json!(1.0), &json!(0.1), &json!(300))
+        );
+        assert_eq!((&flow["goodput_bps"], &flow["throughput_bps"]), (&json!(7200.0), &json!(9600.0)));
+        assert_eq!((&flow["retransmitted_packets"], &flow["timeouts"]), (&json!(1), &Value::Null));
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_changes_no_time() {
+        let found = with_reports(result(), vec![ClientReport { encrypted: true, ..ClientReport::default() }]);
+        let flow = &found["flows"][0];
+        assert_eq!(
+            (&flow["completion_s"], &flow["goodput_bps"], &flow["bytes"]),
+            (&json!(2.0), &json!(4000.0), &json!(1000))
+        );
+        assert_eq!((&flow["retransmitted_packets"], &flow["lost_packets"]), (&Value::Null, &Value::Null));
+        assert_eq!(found["status"], "ok");
+    }
+
+    #[test]
+    fn a_client_that_failed_fails_flow_and_run() {
+        let report = ClientReport { error: Some("no object".into()), ..ClientReport::default() };
+        let found = with_reports(result(), vec![report]);
+        assert_eq!((&found["status"], &found["error"]), (&json!("failed"), &json!("flow 0: no object")));
+        assert_eq!(found["flows"][0]["error"], "no object");
+    }
+}

@@ -1,0 +1,219 @@
+"""Programs in kernels that are nodes of the simulator: prepares what they need, and reads their reports.
+
+The core runs the programs and knows none: it says which flows programs carry, and where (`Scenario.programs`), and is
+given what to start. Programs see one folder of this machine's that they can write, below a path that is the same in
+every run, so that no byte that they send depends on its name here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from haltere import _core, core
+from haltere.core import Scenario, ScenarioProblem
+
+Json = dict[str, Any]
+UNLIMITED = 1 << 34
+"""The object of a flow without a size, bytes: a file with a hole, which takes no room."""
+MADE_AT = 1_700_000_000
+"""The time at which objects were made, s since 1970: servers tell it."""
+CERTIFICATES = Path(__file__).with_name("certificates")
+"""One authority and one server's certificate for all runs: the lengths of signatures depend on the key."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_NO_DICE_OF_THE_PROCESSOR = "~0x4000000000000010"
+"""Instructions that OpenSSL must not use (`OPENSSL_ia32cap`): RDTSC and RDRAND are not the kernel's clock and dice."""
+
+
+def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "model") -> str:
+    """Run one scenario as `core.run` does, with the programs that carry its flows."""
+    parsed = Scenario(scenario) if isinstance(scenario, str) else scenario
+    try:
+        with prepared(parsed, seed, replication, fidelity) as flows:
+            if not flows:
+                return core.run(parsed, seed, replication, fidelity)
+            answer = core.run(parsed, seed, replication, fidelity, programs=_told(flows))
+            return _with_reports(answer, flows)
+    except (ScenarioProblem, OSError) as problem:
+        return json.dumps(core.failed(str(problem)))
+
+
+def trace(scenario: Scenario, seed: int, replication: int, fidelity: str = "model", **files: Any) -> Json:
+    """Run one scenario as `core.trace` does, with the programs that carry its flows."""
+    with prepared(scenario, seed, replication, fidelity) as flows:
+        if not flows:
+            return core.trace(scenario, seed, replication, fidelity, **files)
+        answer = core.trace(scenario, seed, replication, fidelity, programs=_told(flows), **files)
+        return answer | {"result": json.loads(_with_reports(json.dumps(answer["result"]), flows))}
+
+
+def check(scenario: Scenario, fidelity: str) -> None:
+    """Raise `ScenarioProblem` if a program of a scenario cannot run in a kernel."""
+    placed = core.placed(scenario, 0, 0, fidelity)
+    if not placed:
+        return
+    from haltere.rig import programs  # noqa: PLC0415 (most runs have no programs)
+
+    by_node: dict[int, tuple[str, str]] = {}
+    for one in placed:
+        path = f"flows[{one['flow']}].contender"
+        name = f"{one['transport']}@{one['implementation']}"
+        try:
+            program = programs.find(one["transport"], one["implementation"], virtual=True)
+            if not programs.on_nodes(program):
+                raise programs.ProgramError(f'{name} does not run in a node of the simulator: choose fidelity "linux"')
+            if program.app != one["app"]:
+                raise programs.ProgramError(f'{name} does not speak {one["app"]}: write app = "{program.app}"')
+            word = program.congestion.word(one["congestion"])
+        except programs.ProgramError as error:
+            stacks = ", ".join(stack["name"] for stack in core.algorithms()["stacks"])
+            known = (one["transport"], one["implementation"]) in programs.every() or one["transport"] != "quic"
+            raise ScenarioProblem(f"{error}" if known else f"{error}; production stacks are {stacks}", path) from None
+        if one["lacking"]:
+            raise ScenarioProblem(one["lacking"], path)
+        if program.congestion.by == "namespace" and by_node.setdefault(one["node"], (word, name))[0] != word:
+            raise ScenarioProblem(
+                f"{by_node[one['node']][1]} sets the congestion control of all connections of its server's kernel: "
+                f"give {name} hosts of its own (a dumbbell's pairs)",
+                path,
+            )
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """A flow whose programs are prepared."""
+
+    number: int
+    program: Any
+    here: Any
+    """Its setup as this machine sees it."""
+    told: Json
+    """Its programs, as the core is told of them."""
+
+
+@contextlib.contextmanager
+def prepared(scenario: Scenario, seed: int, replication: int, fidelity: str) -> Iterator[list[_Flow]]:
+    """Prepare the programs of a run, in a folder that lasts as long as the block."""
+    placed = core.placed(scenario, seed, replication, fidelity)
+    if not placed:
+        yield []
+        return
+    from haltere.rig.programs import ProgramError  # noqa: PLC0415 (most runs have no programs)
+
+    check(scenario, fidelity)
+    folder = Path(tempfile.mkdtemp(prefix="haltere-", dir=_memory()))
+    try:
+        folder.chmod(0o755)
+        shutil.copytree(CERTIFICATES, folder / "certificates")
+        flows = []
+        for one in placed:
+            try:
+                flows.append(_prepare(one, folder))
+            except ProgramError as error:
+                raise ScenarioProblem(str(error), f"flows[{one['flow']}].contender") from None
+        yield flows
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _memory() -> str | None:
+    shm = "/dev/shm"  # noqa: S108 (the folder below has a name that nobody else can have)
+    return shm if os.access(shm, os.W_OK) else None
+
+
+def _prepare(one: Json, folder: Path) -> _Flow:
+    from haltere.rig import programs  # noqa: PLC0415
+    from haltere.rig.programs.base import Setup  # noqa: PLC0415
+
+    program = programs.find(one["transport"], one["implementation"], virtual=True)
+    home = Path(one["home"])
+    own = f"flow{one['flow']}"
+    shown = folder / own / "shown"
+    shown.mkdir(parents=True)
+    for path in (folder / own, shown):
+        path.chmod(0o777)
+    thing = shown / "index.html"
+    with thing.open("wb") as file:
+        file.truncate(UNLIMITED if one["size"] is None else one["size"])
+    thing.chmod(0o644)
+    os.utime(thing, (MADE_AT, MADE_AT))
+    inside = Setup(
+        server=one["server"],
+        client=one["client"],
+        port=one["port"],
+        congestion=one["congestion"],
+        folder=home / own,
+        certificates=home / "certificates",
+        object=home / own / "shown" / thing.name,
+        size=one["size"],
+        as_root=True,
+    )
+    here = dataclasses.replace(inside, folder=folder / own, certificates=folder / "certificates", object=thing)
+    server, client = program.server(inside), program.client(inside)
+    for command in (server, client):
+        for path, text in ({} if command is None else command.files).items():
+            written = folder / path.relative_to(home)
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(text)
+    ready = None if server is None or server.ready is None else (server.ready.protocol, server.ready.port)
+    told = {
+        "folder": str(folder),
+        "server": None if server is None else {"launch": _launch(server, inside.folder, "server"), "ready": ready},
+        "client": _launch(client, inside.folder, "client"),
+        "congestion": program.congestion.word(one["congestion"]) if program.congestion.by == "namespace" else None,
+    }
+    return _Flow(one["flow"], program, here, told)
+
+
+def _launch(command: Any, folder: Path, name: str) -> Json:
+    environment = {
+        "PATH": _PATH,
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "OPENSSL_ia32cap": _NO_DICE_OF_THE_PROCESSOR,
+        **command.environment,
+    }
+    return {
+        "argv": list(command.argv),
+        "environment": list(environment.items()),
+        "folder": str(folder),
+        "log": str(folder / f"{name}.log"),
+    }
+
+
+def _told(flows: list[_Flow]) -> str:
+    return json.dumps({flow.number: flow.told for flow in flows})
+
+
+def _with_reports(answer: str, flows: list[_Flow]) -> str:
+    """Return a run's result with what the clients report of their transfers."""
+    result: Json = json.loads(answer)
+    rows = {row["flow"]: row for row in result["flows"]}
+    reports = [_report(flow, rows[flow.number]) for flow in flows if flow.number in rows]
+    return _core.with_reports(answer, json.dumps(reports))
+
+
+def _report(flow: _Flow, row: Json) -> Json:
+    from haltere.rig.programs import ProgramError  # noqa: PLC0415
+    from haltere.rig.programs.process import last_lines  # noqa: PLC0415
+
+    report: Json = {"flow": flow.number, "encrypted": flow.program.transport == "quic"}
+    if row["status"] != "ok":
+        return report | {"error": f"{row['error']}: {last_lines(flow.here.client_log)}"}
+    if row["completion_s"] is None:
+        # It was still fetching when the measured time was over.
+        return report
+    try:
+        measured = dataclasses.asdict(flow.program.read(flow.here))
+    except (ProgramError, OSError, LookupError) as error:
+        return report | {"error": str(error)}
+    del measured["details"]
+    return report | measured
