@@ -70,7 +70,8 @@ def on_nodes(program: Program) -> bool:
     A production stack of the simulator stands before a program of its name.
     """
     stack = any(f"{program.transport}@{program.name}" == one["name"] for one in core.algorithms()["stacks"])
-    return program.virtual and program.transport != "icmp" and program.app != "mqtt" and not program.prepares and not stack
+    apart = program.transport == "icmp" or program.app == "mqtt" or program.prepares
+    return program.virtual and not apart and not stack
 
 
 def _fidelities(program: Program) -> list[str]:
