@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,35 @@ def test_a_program_transfers_its_object_and_repeats(contender: str) -> None:
         assert (0.04 if encrypted else 0.08) <= flow["handshake_s"] < flow["first_byte_s"] < flow["completion_s"]
     assert nodes.run(scenario(contender), 1, 0, "stack") == first
     assert nodes.run(scenario(contender), 2, 0, "stack") != first
+
+
+@needs_node
+def test_a_program_uses_several_paths() -> None:
+    paths = [{"rate": "10Mbit/s", "delay": delay} for delay in ("10ms", "30ms")]
+
+    def completion(contender: str) -> float:
+        flows = [{"contender": contender, "app": "https", "size": "2MB"}]
+        document = {"topology": {"kind": "multipath", "paths": paths}, "flows": flows}
+        result = json.loads(nodes.run(core.parse(document), 1, 0, "stack"))
+        assert (result["status"], result["error"]) == ("ok", None)
+        return float(result["flows"][0]["completion_s"])
+
+    assert completion("mptcp@hyper/cubic") < 0.75 * completion("tcp@hyper/cubic")
+
+
+@needs_node
+def test_a_switch_of_the_kernel_reaches_a_program() -> None:
+    program_of("tcp@nginx+curl/cubic")
+    link = {"rate": "100Mbit/s", "delay": "50ms"}
+
+    def completion(contender: str) -> float:
+        flows = [{"contender": contender, "app": "https", "size": "500kB"}]
+        document = {"topology": {"kind": "point-to-point", "link": link}, "flows": flows}
+        return float(json.loads(nodes.run(core.parse(document), 1, 0, "stack"))["flows"][0]["completion_s"])
+
+    # A first window of 40 segments saves two round trips.
+    saved = completion("tcp@nginx+curl/cubic") - completion("tcp@nginx+curl/cubic+initial-window=40")
+    assert saved == pytest.approx(0.2, abs=0.03)
 
 
 @needs_node
@@ -160,5 +190,11 @@ def test_a_program_that_is_not_there_is_named_with_its_package(monkeypatch: pyte
 def test_nothing_stays_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program_of("tcp@nginx+curl/cubic")
     monkeypatch.setattr(nodes, "_memory", lambda: str(tmp_path))
+    for name in ("haltere-programs-old", "haltere-programs-new", "else"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    for name in ("haltere-programs-old", "else"):
+        os.utime(tmp_path / name, (1, 1))
     assert json.loads(nodes.run(scenario("tcp@nginx+curl/cubic"), 1, 0, "stack"))["status"] == "ok"
-    assert list(tmp_path.iterdir()) == []
+    # What is young may be of a run that has just begun.
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["else", "haltere-programs-new"]

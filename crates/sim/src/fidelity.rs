@@ -139,7 +139,7 @@ impl Contender {
     #[cfg(feature = "kernels")]
     fn by_program(&self) -> Result<Subject, String> {
         let (transport, _) = self.transport.describe();
-        let mut switched = self.switched().into_iter().map(|(name, _)| name).filter(|name| name != "stockbuffers");
+        let mut switched = self.switched().into_keys().filter(|name| name != "stockbuffers");
         if self.transport.is_quic() {
             return switched.next().map_or(Ok(Subject::Program), |wrong| {
                 Err(format!(

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,10 @@ Json = dict[str, Any]
 UNLIMITED = 1 << 34
 """The object of a flow without a size, bytes: a file with a hole, which takes no room."""
 MADE_AT = 1_700_000_000
-"""The time at which objects were made, s since 1970: servers tell it."""
+"""The time at which all files were made, s since 1970: servers tell it."""
+_PREFIX = "haltere-programs-"
+_YOUNG_S = 60
+"""A folder that is younger may not be locked yet, s."""
 CERTIFICATES = Path(__file__).with_name("certificates")
 """One authority and one server's certificate for all runs: the lengths of signatures depend on the key."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -109,9 +113,7 @@ def prepared(scenario: Scenario, seed: int, replication: int, fidelity: str) -> 
     from haltere.rig.programs import ProgramError  # noqa: PLC0415 (most runs have no programs)
 
     check(scenario, fidelity)
-    folder = Path(tempfile.mkdtemp(prefix="haltere-", dir=_memory()))
-    try:
-        folder.chmod(0o755)
+    with _folder() as folder:
         shutil.copytree(CERTIFICATES, folder / "certificates")
         flows = []
         for one in placed:
@@ -119,14 +121,39 @@ def prepared(scenario: Scenario, seed: int, replication: int, fidelity: str) -> 
                 flows.append(_prepare(one, folder))
             except ProgramError as error:
                 raise ScenarioProblem(str(error), f"flows[{one['flow']}].contender") from None
+        for path in folder.rglob("*"):
+            os.utime(path, (MADE_AT, MADE_AT))
         yield flows
+
+
+def _memory() -> str:
+    shm = "/dev/shm"  # noqa: S108 (the folder below has a name that nobody else can have)
+    return shm if os.access(shm, os.W_OK) else tempfile.gettempdir()
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """Make a folder for a run's programs. Whatever processes that were killed have left of theirs is removed first."""
+    import fcntl  # noqa: PLC0415 (there are systems without it, and they have no kernels)
+
+    for old in Path(_memory()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            lock = os.open(old, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - os.fstat(lock).st_mtime > _YOUNG_S:
+                    shutil.rmtree(old, ignore_errors=True)
+            finally:
+                os.close(lock)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_memory()))
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder.chmod(0o755)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _memory() -> str | None:
-    shm = "/dev/shm"  # noqa: S108 (the folder below has a name that nobody else can have)
-    return shm if os.access(shm, os.W_OK) else None
+        os.close(lock)
 
 
 def _prepare(one: Json, folder: Path) -> _Flow:
@@ -144,7 +171,6 @@ def _prepare(one: Json, folder: Path) -> _Flow:
     with thing.open("wb") as file:
         file.truncate(UNLIMITED if one["size"] is None else one["size"])
     thing.chmod(0o644)
-    os.utime(thing, (MADE_AT, MADE_AT))
     inside = Setup(
         server=one["server"],
         client=one["client"],
