@@ -69,6 +69,13 @@ pub enum Command {
         /// The initial window, segments (`initcwnd`).
         initcwnd: Option<u32>,
     },
+    /// Load a module.
+    Load {
+        /// Its file, by its path on the host.
+        path: String,
+        /// Values of its parameters, such as `a=1 b=2`.
+        options: String,
+    },
     /// Let MPTCP's path manager use so many further subflows.
     Subflows(u8),
     /// Tell an address to MPTCP's path manager.
@@ -322,6 +329,7 @@ mod tests {
             Command::Listen { socket: 1, local, congestion: "cubic".into(), options: Options::default() },
             Command::Connect { socket: 2, local, remote: local, congestion: "bbr".into(), options: Options::default() },
             Command::Route { card: 1, to: Ipv4Addr::new(10, 0, 0, 2), advmss: None, initcwnd: Some(32) },
+            Command::Load { path: "/tmp/mine.ko".into(), options: "a=1".into() },
             Command::Subflows(8),
             Command::Endpoint { address: Ipv4Addr::new(10, 0, 0, 2), flags: 2 },
             Command::Write { socket: 2, bytes: 1 << 40 },

@@ -1,6 +1,7 @@
 //! How one end of a connection on a kernel is set up.
 
 use crate::control::Options;
+use crate::programs::Module;
 use haltere_net::fault::Faults;
 use haltere_net::{Address, Span};
 use haltere_transport::Role;
@@ -55,8 +56,10 @@ pub struct End {
     pub ways: Vec<Way>,
     /// The server's port, which no other flow has.
     pub port: u16,
-    /// The congestion control, one of [`CONGESTION`].
-    pub congestion: &'static str,
+    /// The congestion control, one of [`CONGESTION`] or that of the module.
+    pub congestion: String,
+    /// The module of the congestion control, if it is a file's.
+    pub module: Option<Module>,
     /// Who asks for the settings, for errors.
     pub contender: String,
     /// How its host is set up.

@@ -10,6 +10,7 @@ use crate::direction::Direction;
 use crate::end::{End, ip};
 use crate::error::Error;
 use crate::node::Node;
+use crate::programs::Module;
 use crate::segment::{self, Segment};
 use crate::tcp_info::TcpInfo;
 use haltere_net::fault::Faults;
@@ -248,6 +249,7 @@ impl Host {
             self.node.command(Command::Address { card: CARD as u8, alias, address: ip(way.own), prefix: PREFIX });
             self.addresses.push(way.own);
         }
+        self.load(end)?;
         self.tell_routes(end)?;
         if end.options.multipath {
             self.tell_path_manager(end)?;
@@ -266,7 +268,7 @@ impl Host {
             self.node.command(Command::Listen {
                 socket,
                 local,
-                congestion: end.congestion.into(),
+                congestion: end.congestion.clone(),
                 options: end.options,
             });
             self.listeners.insert(end.port, socket);
@@ -289,6 +291,25 @@ impl Host {
                 "{contender} and {whose} want {name} set differently on one host: give each its own hosts"
             ))),
         }
+    }
+
+    /// Loads the module of an end's congestion control.
+    fn load(&mut self, end: &End) -> Result<(), Error> {
+        let Some(Module { name, path, options }) = &end.module else { return Ok(()) };
+        if !self.is_new(format!("the module {name}"), Some(options.clone()), &end.contender)? {
+            return Ok(());
+        }
+        self.set_up()?;
+        self.node.command(Command::Load { path: path.clone(), options: options.clone() });
+        let refused = self.settle()?.map(std::io::Error::from_raw_os_error);
+        refused.map_or(Ok(()), |why| {
+            let set = if options.is_empty() { "none is set" } else { options };
+            let contender = &end.contender;
+            Err(Error::Missing(format!(
+                "{contender}: its module does not start ({why}): are the values of its parameters valid ({set}), and does its \
+                 module_init register one tcp_congestion_ops?"
+            )))
+        })
     }
 
     fn tell_routes(&mut self, end: &End) -> Result<(), Error> {
@@ -328,6 +349,16 @@ impl Host {
 
     /// Runs what was commanded before the run; whatever fails is an error.
     fn set_up(&mut self) -> Result<(), Error> {
+        self.settle()?.map_or(Ok(()), |errno| {
+            let why = std::io::Error::from_raw_os_error(errno);
+            Err(Error::Missing(format!(
+                "a kernel cannot be set up ({why}): build another one by `haltere kernel build`"
+            )))
+        })
+    }
+
+    /// Runs what was commanded before the run. Returns the number of the error if something failed.
+    fn settle(&mut self) -> Result<Option<i32>, Error> {
         loop {
             self.node.run(self.set_up)?;
             let wake = self.node.next_wake();
@@ -339,15 +370,13 @@ impl Host {
         if self.set_up >= Time::ZERO + LEAD {
             return Err(Error::Missing("a kernel cannot have so many listeners: take fewer flows".into()));
         }
+        let mut failed = None;
         while let Some(news) = self.node.poll_event() {
             if let News::Failed { errno, .. } = news {
-                let why = std::io::Error::from_raw_os_error(errno);
-                return Err(Error::Missing(format!(
-                    "a kernel cannot be set up ({why}): build another one by `haltere kernel build`"
-                )));
+                failed = failed.or(Some(errno));
             }
         }
-        Ok(())
+        Ok(failed)
     }
 
     /// Takes up a connection.
@@ -415,7 +444,7 @@ impl Host {
         let Some(way) = end.ways.first() else { return };
         let own = FIRST_PORT + (number % u32::from(u16::MAX - FIRST_PORT)) as u16;
         let (local, remote) = (SocketAddrV4::new(ip(way.own), own), SocketAddrV4::new(ip(way.peer), end.port));
-        let (congestion, options) = (end.congestion.into(), end.options);
+        let (congestion, options) = (end.congestion.clone(), end.options);
         self.node.command(Command::Connect { socket: number, local, remote, congestion, options });
         self.by_socket.insert(number, number);
         self.by_tuple.insert((local, remote), number);

@@ -54,4 +54,4 @@ pub use error::{Error, Fault};
 pub use kernel::Kernel;
 #[cfg(target_os = "linux")]
 pub use node::Node;
-pub use programs::Programs;
+pub use programs::{Module, Prepared, Programs};

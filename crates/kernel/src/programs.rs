@@ -1,10 +1,34 @@
-//! The programs of a flow: plain data.
+//! The programs of a flow, and the module of its congestion control: plain data.
 
 use crate::control::{Launch, Protocol};
 use serde::{Deserialize, Serialize};
 
 /// Where programs see the folder that they share with the host.
 pub const HOME: &str = "/run/haltere";
+/// All that is prepared for a flow outside of the simulator.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prepared {
+    /// The programs, if programs carry it.
+    #[serde(default)]
+    pub programs: Option<Programs>,
+    /// The module of its congestion control, if that is a file's.
+    #[serde(default)]
+    pub module: Option<Module>,
+}
+
+/// A congestion control as a module of the kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Module {
+    /// The congestion control's name in the kernel.
+    pub name: String,
+    /// The module's file, by its path on the host.
+    pub path: String,
+    /// Values of its parameters, such as `a=1 b=2`.
+    pub options: String,
+}
+
 /// The programs of a flow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,7 @@
 use crate::contender::{Contender, Switch, Transport};
 #[cfg(feature = "stacks")]
 use haltere_net::registry::Registry;
-use haltere_net::registry::shown;
+use haltere_net::registry::{is_file, shown};
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
@@ -43,8 +43,8 @@ pub enum Subject {
     /// TCP of a Linux kernel.
     #[cfg(feature = "kernels")]
     Kernel {
-        /// Its congestion control.
-        congestion: &'static str,
+        /// Its congestion control; `None` if it is a file's.
+        congestion: Option<&'static str>,
     },
     /// Programs on Linux kernels.
     #[cfg(feature = "kernels")]
@@ -97,15 +97,18 @@ impl Contender {
         Err("Linux kernels were left out of this build: build with the feature \"kernels\", or write tcp/…".into())
     }
 
-    /// Linux's name of the congestion control.
+    /// Linux's name of the congestion control; `None` if that is a file's, which becomes a module.
     #[cfg(feature = "kernels")]
-    fn of_linux(&self) -> Result<&'static str, String> {
+    fn of_linux(&self) -> Result<Option<&'static str>, String> {
         use haltere_kernel::CONGESTION;
         use haltere_net::nearest::meant;
         // Some have other names in the kernel: newreno is reno there.
         let ours = self.algorithm().ok().and_then(|algorithm| algorithm.linux);
         let name = ours.unwrap_or(self.congestion.as_str());
-        CONGESTION.into_iter().find(|known| *known == name).ok_or_else(|| {
+        if is_file(name) {
+            return Ok(None);
+        }
+        CONGESTION.into_iter().find(|known| *known == name).map(Some).ok_or_else(|| {
             format!(
                 "Linux has no congestion control {:?}: {}there are {}",
                 shown(name),

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from haltere import core
 from haltere.adhoc.conditions import Conditions
 from haltere.errors import ArgumentError, HaltereError, InputError
+from haltere.rig import nodes
 from haltere.scenario import Scenario
 
 Way = Literal["sent", "received"]
@@ -395,7 +396,7 @@ def simulated(scenario: core.Scenario, seed: int, replication: int, *, fidelity:
     """Run a concrete scenario in the simulator; return the packets of each flow's sender."""
     with tempfile.TemporaryDirectory(prefix="haltere-") as folder:
         try:
-            traced = core.trace(scenario, seed, replication, fidelity=fidelity, qlog=Path(folder))
+            traced = nodes.trace(scenario, seed, replication, fidelity, qlog=Path(folder))
         except core.ScenarioProblem as problem:
             raise InputError(problem.message, field=problem.path or None) from None
         result = traced["result"]

@@ -30,7 +30,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -214,13 +214,30 @@ def _module(flow: Flow) -> bytes:
 
 
 def _options(flow: Flow) -> str:
-    """Return the parameters of a flow's file as a module takes them.
+    return options(_module(flow), flow.parameters)
+
+
+def options(module: bytes, parameters: Mapping[str, float]) -> str:
+    """Return parameters of a file as its module takes them.
 
     A contender has their names in small letters, and without `_` at an end.
     """
-    own = [name.decode() for name in _PARAMETER.findall(_module(flow))]
+    own = [name.decode() for name in _PARAMETER.findall(module)]
     names = {name.lower().strip("_"): name for name in own}
-    return " ".join(f"{names.get(name, name)}={value:.0f}" for name, value in sorted(flow.parameters.items()))
+    return " ".join(f"{names.get(name, name)}={value:.0f}" for name, value in sorted(parameters.items()))
+
+
+def renamed(congestion: str, kernel: Kernel, parameters: Mapping[str, float]) -> tuple[str, bytes, str]:
+    """Return the module of a file under a name that it and its parameters decide: the name, its bytes, its options.
+
+    Raises:
+        ValueError: as `built`.
+    """
+    module = built(congestion, kernel).read_bytes()
+    given = options(module, parameters)
+    digest = hashlib.sha256(f"{congestion} {given}".encode()).hexdigest()
+    name = f"{STEM[:8]}{digest[: len(STEM) - 8]}"
+    return name, module.replace(STEM.encode(), name.encode()), given
 
 
 def _insert(flow: Flow) -> str:

@@ -1,4 +1,4 @@
-"""Programs in kernels that are nodes of the simulator: prepares what they need, and reads their reports.
+"""Programs and modules in kernels that are nodes of the simulator: prepares what they need, and reads their reports.
 
 The core runs the programs and knows none: it says which flows programs carry, and where (`Scenario.programs`), and is
 given what to start. Programs see one folder of this machine's that they can write, below a path that is the same in
@@ -21,8 +21,11 @@ from typing import Any
 
 from haltere import _core, core
 from haltere.core import Scenario, ScenarioProblem
+from haltere.plugins import store
 
 Json = dict[str, Any]
+_BARE = "linux"
+"""The implementation of bare transfers, which need no program, but perhaps a module."""
 UNLIMITED = 1 << 34
 """The object of a flow without a size, bytes: a file with a hole, which takes no room."""
 MADE_AT = 1_700_000_000
@@ -69,6 +72,8 @@ def check(scenario: Scenario, fidelity: str) -> None:
     by_node: dict[int, tuple[str, str]] = {}
     for one in placed:
         path = f"flows[{one['flow']}].contender"
+        if one["implementation"] == _BARE:
+            continue
         name = f"{one['transport']}@{one['implementation']}"
         try:
             program = programs.find(one["transport"], one["implementation"], virtual=True)
@@ -93,14 +98,14 @@ def check(scenario: Scenario, fidelity: str) -> None:
 
 @dataclass(frozen=True)
 class _Flow:
-    """A flow whose programs are prepared."""
+    """A flow that is prepared."""
 
     number: int
-    program: Any
-    here: Any
-    """Its setup as this machine sees it."""
     told: Json
-    """Its programs, as the core is told of them."""
+    """Its programs and its module, as the core is told of them."""
+    program: Any = None
+    here: Any = None
+    """Its program's setup as this machine sees it."""
 
 
 @contextlib.contextmanager
@@ -157,6 +162,31 @@ def _folder() -> Iterator[Path]:
 
 
 def _prepare(one: Json, folder: Path) -> _Flow:
+    from haltere.rig.programs import ProgramError  # noqa: PLC0415
+
+    module = None
+    if store.DIGEST in one["congestion"]:
+        try:
+            module = _module(one, folder)
+        except ValueError as wrong:
+            raise ProgramError(str(wrong)) from None
+    if one["implementation"] == _BARE:
+        return _Flow(one["flow"], {"module": module})
+    flow = _with_programs(one if module is None else one | {"congestion": module["name"]}, folder)
+    return dataclasses.replace(flow, told={"programs": flow.told, "module": module})
+
+
+def _module(one: Json, folder: Path) -> Json:
+    """Build the module of a file for the kernel that nodes have."""
+    from haltere.rig import kernel, modules  # noqa: PLC0415 (most runs have no modules)
+
+    name, image, options = modules.renamed(one["congestion"], kernel.find(), one["parameters"])
+    path = folder / f"{name}.ko"
+    path.write_bytes(image)
+    return {"name": name, "path": str(path), "options": options}
+
+
+def _with_programs(one: Json, folder: Path) -> _Flow:
     from haltere.rig import programs  # noqa: PLC0415
     from haltere.rig.programs.base import Setup  # noqa: PLC0415
 
@@ -196,7 +226,7 @@ def _prepare(one: Json, folder: Path) -> _Flow:
         "client": _launch(client, inside.folder, "client"),
         "congestion": program.congestion.word(one["congestion"]) if program.congestion.by == "namespace" else None,
     }
-    return _Flow(one["flow"], program, here, told)
+    return _Flow(one["flow"], told, program, here)
 
 
 def _launch(command: Any, folder: Path, name: str) -> Json:
@@ -223,7 +253,7 @@ def _with_reports(answer: str, flows: list[_Flow]) -> str:
     """Return a run's result with what the clients report of their transfers."""
     result: Json = json.loads(answer)
     rows = {row["flow"]: row for row in result["flows"]}
-    reports = [_report(flow, rows[flow.number]) for flow in flows if flow.number in rows]
+    reports = [_report(flow, rows[flow.number]) for flow in flows if flow.program and flow.number in rows]
     return _core.with_reports(answer, json.dumps(reports))
 
 

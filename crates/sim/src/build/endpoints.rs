@@ -22,6 +22,12 @@ pub(super) type Worker = haltere_stacks::Worker;
 #[derive(Clone, Default)]
 pub(super) struct Worker(());
 
+/// The module of a flow's congestion control.
+#[cfg(feature = "kernels")]
+pub(super) type FlowModule = haltere_kernel::Module;
+#[cfg(not(feature = "kernels"))]
+pub(super) struct FlowModule(());
+
 /// The programs of a flow.
 #[cfg(feature = "kernels")]
 pub(super) type FlowPrograms = haltere_kernel::Programs;
@@ -68,7 +74,7 @@ impl End<'_> {
             }
             #[cfg(feature = "kernels")]
             Subject::Program => match &self.kit.programs {
-                Some(programs) => self.kit.kernels.program(self.on_kernel("")?, programs).map_err(|e| e.to_string()),
+                Some(programs) => self.kit.kernels.program(self.on_kernel(None)?, programs).map_err(|e| e.to_string()),
                 None => Err("only flows are carried by programs: choose another contender here".into()),
             },
             #[cfg(feature = "stacks")]
@@ -93,8 +99,8 @@ impl End<'_> {
     /// The end on the kernel of its node. The first end of a node decides where the kernel's random numbers begin, by a stream of the
     /// node's own.
     #[cfg(feature = "kernels")]
-    fn on_kernel(&self, congestion: &'static str) -> Result<haltere_kernel::End, String> {
-        let Kit { contender, hosts, ways, port, mtu, rtts, phases, streams, .. } = self.kit;
+    fn on_kernel(&self, congestion: Option<&'static str>) -> Result<haltere_kernel::End, String> {
+        let Kit { contender, hosts, ways, port, mtu, rtts, phases, streams, module, .. } = self.kit;
         let own = usize::from(self.role == Role::Server);
         let node = hosts[own].0;
         let settings = contender.in_linux()?;
@@ -112,7 +118,8 @@ impl End<'_> {
             node,
             ways: ways.iter().map(way).collect(),
             port: *port,
-            congestion,
+            congestion: module.as_ref().map_or(congestion.unwrap_or_default().to_owned(), |module| module.name.clone()),
+            module: module.as_deref().cloned(),
             contender: contender.to_string(),
             settings,
             options,

@@ -13,6 +13,8 @@ use crate::fidelity::{Fidelity, Subject};
 use crate::network::{FlowPath, HostPath};
 use crate::scenario::{self, Flow, RadioKind, ScenarioError};
 use crate::world::Spawn;
+#[cfg(feature = "kernels")]
+use haltere_net::registry::is_file;
 use haltere_net::{FlowKey, Time};
 use haltere_transport::Role;
 #[cfg(feature = "kernels")]
@@ -104,6 +106,10 @@ fn kit(
     #[cfg(feature = "kernels")]
     let kit = match subject {
         Subject::Program => with_programs(site, i, flow, kit).map_err(|message| wrong(i, message))?,
+        Subject::Kernel { congestion: None } => {
+            let module = programs::module_of_flow(site.programs, i, contender).map_err(|message| wrong(i, message))?;
+            Kit { module: Some(Arc::new(module)), ..kit }
+        }
         _ => kit,
     };
     Ok(Kit {
@@ -163,7 +169,11 @@ fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit
         return Err("programs in virtual time set no type of service: leave tos out".into());
     }
     let found = programs::of_flow(site.programs, i, &kit.contender)?;
-    Ok(Kit { programs: Some(Arc::new(found)), ..kit })
+    let module = match is_file(&kit.contender.congestion) {
+        true => Some(Arc::new(programs::module_of_flow(site.programs, i, &kit.contender)?)),
+        false => None,
+    };
+    Ok(Kit { programs: Some(Arc::new(found)), module, ..kit })
 }
 
 /// The processes of a flow without MQTT: one that fetches, and one that answers.

@@ -1,22 +1,24 @@
-//! The programs of flows. They are prepared outside, by whoever knows programs; here is told where they are to run.
+//! The programs of flows, and the modules of their congestion controls. They are prepared outside, by whoever knows programs; here is told where they are to run.
 
 use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{Network, network};
 use crate::scenario::{App, Scenario, ScenarioError};
+#[cfg(feature = "kernels")]
+use haltere_net::registry::shown;
 use haltere_net::rng::Streams;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The programs of each flow that is carried by programs, by the number of the flow.
+/// What is prepared for flows that programs carry, or whose congestion control is a module, by the number of the flow.
 #[cfg(feature = "kernels")]
-pub type Programs = BTreeMap<usize, haltere_kernel::Programs>;
+pub type Programs = BTreeMap<usize, haltere_kernel::Prepared>;
 /// The programs of each flow: there are none.
 #[cfg(not(feature = "kernels"))]
 pub type Programs = BTreeMap<usize, ()>;
 
-/// A flow that programs carry, and where they are.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+/// A flow that programs carry, and where they are, or whose congestion control is a module.
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Placed {
     /// The number of the flow.
     pub flow: usize,
@@ -26,6 +28,8 @@ pub struct Placed {
     pub implementation: String,
     /// See `transport`.
     pub congestion: String,
+    /// Values of parameters of the congestion control.
+    pub parameters: BTreeMap<String, f64>,
     /// The kind of traffic.
     pub app: App,
     /// The number of the server's node: flows with the same one share a kernel.
@@ -67,7 +71,7 @@ pub fn placed(
     let slots = Roster::default().slots(flows.len());
     for (number, ((flow, path), slot)) in scenario.flows.iter().zip(&flows).zip(slots).enumerate() {
         let contender = &path.contender;
-        if !may_be_program(contender) || subject(fidelity, number, flow, contender)? != Subject::Program {
+        if !may_be_program(contender) || !is_prepared(subject(fidelity, number, flow, contender)?) {
             continue;
         }
         all.push(Placed {
@@ -75,6 +79,7 @@ pub fn placed(
             transport: contender.transport.describe().0,
             implementation: contender.implementation.clone().unwrap_or_default(),
             congestion: contender.congestion.clone(),
+            parameters: contender.parameters.iter().cloned().collect(),
             app: flow.app(),
             node: path.server.0,
             server: ip(path.first().server).to_string(),
@@ -103,13 +108,35 @@ fn may_be_program(contender: &Contender) -> bool {
     contender.implementation.is_some()
 }
 
+/// Whether a flow needs what is prepared outside.
+#[cfg(feature = "kernels")]
+fn is_prepared(subject: Subject) -> bool {
+    matches!(subject, Subject::Program | Subject::Kernel { congestion: None })
+}
+
+/// The module of a flow's congestion control.
+///
+/// # Errors
+/// If nobody has prepared it.
+#[cfg(feature = "kernels")]
+pub(super) fn module_of_flow(
+    all: &Programs,
+    flow: usize,
+    contender: &Contender,
+) -> Result<haltere_kernel::Module, String> {
+    all.get(&flow).and_then(|prepared| prepared.module.clone()).ok_or_else(|| {
+        let file = shown(&contender.congestion);
+        format!("nobody has built a module of {file}: run it by haltere's commands, or write tcp/{file} for the model")
+    })
+}
+
 /// The programs of a flow.
 ///
 /// # Errors
 /// If nobody has prepared any.
 #[cfg(feature = "kernels")]
 pub(super) fn of_flow(all: &Programs, flow: usize, contender: &Contender) -> Result<haltere_kernel::Programs, String> {
-    all.get(&flow).cloned().ok_or_else(|| {
+    all.get(&flow).and_then(|prepared| prepared.programs.clone()).ok_or_else(|| {
         let transport = contender.transport.describe().0;
         let name = contender.implementation.as_deref().unwrap_or("");
         format!(

@@ -1,7 +1,7 @@
 //! Makes the transports of a process, one for each connection that it opens or accepts.
 
 use super::Site;
-use super::endpoints::{End, FlowPrograms, Kernels, Worker, udp_payload};
+use super::endpoints::{End, FlowModule, FlowPrograms, Kernels, Worker, udp_payload};
 use crate::ack::AckSpec;
 use crate::contender::Contender;
 use crate::fidelity::Subject;
@@ -66,6 +66,8 @@ pub(super) struct Kit {
     pub kernels: Kernels,
     /// The programs of the flow, if programs carry it.
     pub programs: Option<Arc<FlowPrograms>>,
+    /// The module of its congestion control, if that is a file's.
+    pub module: Option<Arc<FlowModule>>,
     /// The nodes of the client and of the server, their paths, the server's port there and the packets' type of service, for kernels.
     pub hosts: [NodeId; 2],
     pub ways: Vec<Way>,
@@ -123,6 +125,7 @@ impl Kit {
             worker: site.worker.clone(),
             kernels: site.kernels.clone(),
             programs: None,
+            module: None,
             hosts,
             ways: vec![Way { ends: hosts.map(|host| site.topology.addresses(host)[0]), backup: false }],
             port: 0,

@@ -100,7 +100,10 @@ impl Prepared {
             }
         };
         let placed = placed(&scenario, Fidelity::Stack, 1, 0).unwrap();
-        let programs = placed.iter().map(|one| (one.flow, of_flow(one))).collect();
+        let programs = placed
+            .iter()
+            .map(|one| (one.flow, programs::Prepared { programs: Some(of_flow(one)), module: None }))
+            .collect();
         Prepared { scenario, programs, folder }
     }
 
@@ -201,7 +204,7 @@ fn a_capture_has_the_packets_of_programs() {
 /// A run whose only flow has these programs in the place of the usual ones.
 fn with(change: impl FnOnce(&mut programs::Programs)) -> Result<RunResult, String> {
     let mut prepared = Prepared::new(&on_link(&[flow("tcp@fetch/cubic")], &lossy()), 1_000_000, 1);
-    change(prepared.programs.get_mut(&0).unwrap());
+    change(prepared.programs.get_mut(&0).unwrap().programs.as_mut().unwrap());
     run_with(Fidelity::Stack, &prepared.scenario, (1, 0), &prepared.programs).map_err(|e| e.to_string())
 }
 

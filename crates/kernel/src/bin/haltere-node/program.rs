@@ -168,6 +168,7 @@ impl Program {
             Command::Set { name, value } => (HOST, set(&name, &value)),
             Command::Address { card, alias, address, prefix } => (HOST, give_address((card, alias), address, prefix)),
             Command::Route { card, to, advmss, initcwnd } => (HOST, set_route(card, to, advmss, initcwnd)),
+            Command::Load { path, options } => (HOST, load(&path, &options)),
             Command::Subflows(most) => (HOST, netlink::subflows(most).map_err(errno)),
             Command::Endpoint { address, flags } => (HOST, netlink::endpoint(address, flags).map_err(errno)),
             Command::Listen { socket, local, congestion, options } => {
@@ -402,6 +403,13 @@ fn give_address((card, alias): (u8, u8), address: Ipv4Addr, prefix: u8) -> Resul
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
     sys::set_address(any.as_fd(), &name, address, Ipv4Addr::from_bits(mask)).map_err(errno)?;
     if alias == 0 { sys::switch_on(any.as_fd(), &name).map_err(errno) } else { Ok(()) }
+}
+
+/// Loads a module, whose file is the host's.
+fn load(path: &str, options: &str) -> Result<(), Errno> {
+    let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let options = std::ffi::CString::new(options).map_err(|_| Errno::INVAL)?;
+    rustix::system::finit_module(&file, &options, 0)
 }
 
 fn set_route(card: u8, to: Ipv4Addr, advmss: Option<u32>, initcwnd: Option<u32>) -> Result<(), Errno> {
