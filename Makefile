@@ -9,6 +9,7 @@ MAKEFLAGS += --no-print-directory
 
 VENV := .venv
 BIN := $(VENV)/bin
+CRATE := target/crate
 STUDY := studies/quic-dumbbell
 # With fewer than six replications no paired test can tell a difference from chance.
 DEMO_REPLICATIONS ?= 6
@@ -48,7 +49,7 @@ NODE := $(if $(filter Linux,$(shell uname -s)),python/haltere/haltere-node)
 NODE_SOURCES := $(shell find crates/kernel/src crates/net/src crates/transport/src -name '*.rs' 2>/dev/null) Cargo.lock
 NODE_TARGET := $(shell uname -m)-unknown-linux-gnu
 
-.PHONY: playground playground-if-possible pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: crate playground playground-if-possible pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -62,6 +63,7 @@ help:
 	@echo 'make wheel  a wheel for every Linux since 2018 in dist (manylinux_2_28, linked by zig)'
 	@echo 'make fresh-wheel  the same from nothing, installed from nothing and used (some ten minutes; before a release)'
 	@echo 'make playground  the page in which the simulator runs, target/playground/playground.html (a target of rustup)'
+	@echo 'make crate  get the validator of RO-Crates that tests of archives use'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker-quiche build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
@@ -104,6 +106,8 @@ playground: build
 # Where the compiler has no such target, tests of the playground are skipped.
 playground-if-possible: build
 	@$(STEP) 'build the module of the playground, if possible' tools/playground --if-possible
+
+crate: $(CRATE)/stamp
 
 kernel: build
 	$(BIN)/haltere kernel build --if-missing
@@ -151,6 +155,12 @@ $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
 	@$(STEP) 'install $<' $(BIN)/pip install --quiet --no-compile --require-hashes -r requirements/test.txt
 	@touch $@
 
+# The validator of RO-Crates wants an older rich than haltere, so that it has an environment of its own.
+$(CRATE)/stamp: requirements/crate.txt | need-tools
+	@$(PYTHON) -m venv $(CRATE)
+	@$(STEP) 'install $<' $(CRATE)/bin/pip install --quiet --no-compile --require-hashes -r $<
+	@touch $@
+
 $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/run.stamp
 	@$(STEP) 'install $<' $(BIN)/pip install --quiet --require-hashes -r requirements/docs.txt
 	@touch $@
@@ -192,7 +202,7 @@ lint-python: $(VENV)/test.stamp build
 	@$(STEP) lint-imports $(BIN)/lint-imports --no-logo --no-cache
 	@$(STEP) words $(BIN)/python tools/words.py
 
-test-python: $(VENV)/test.stamp build
+test-python: $(VENV)/test.stamp $(CRATE)/stamp build
 	@$(STEP) pytest $(BIN)/python -m pytest --numprocesses auto --dist loadscope -m 'not alone' --durations=25
 	@$(STEP) 'pytest, one test at a time' $(BIN)/python -m pytest -m alone
 
@@ -220,7 +230,7 @@ fresh-wheel: $(VENV)/test.stamp
 	rm -rf target/fresh-wheel dist
 	@CARGO_TARGET_DIR='$(CURDIR)/target/fresh-wheel' $(MAKE) wheel
 	@$(BIN)/python -m venv --clear target/fresh-wheel/venv
-	@$(STEP) 'install the wheel from nothing' target/fresh-wheel/venv/bin/pip install --quiet dist/*.whl
+	@$(STEP) 'install the wheel from nothing' target/fresh-wheel/venv/bin/pip install --quiet "$$(echo dist/*.whl)[all]"
 	@$(STEP) 'use it' bash -euo pipefail -c 'cd target/fresh-wheel && venv/bin/haltere new own && venv/bin/haltere run own && \
 		venv/bin/haltere report results/own && venv/bin/haltere explore results/own && venv/bin/haltere run quic-dumbbell --replications 1' >/dev/null
 	@$(STEP) 'the tests of wheels' env HALTERE_WHEEL="$$(ls dist/*.whl)" $(BIN)/python -m pytest -q tests/python/test_wheel.py

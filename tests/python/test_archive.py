@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import re
 import shutil
@@ -21,7 +19,28 @@ from haltere.export import archive
 from haltere.export import tables as export
 from haltere.stats import mean_of_amounts
 
-CLAIMS = "WHAT = 'nothing'\n"
+CLAIMS = """
+from haltere.claims import ahead, all_of, claim
+from haltere.claims.comparison import compare
+
+OVER = {"rate": ["5Mbit/s", "20Mbit/s"], "loss": ["0%", "2%"]}
+
+@claim("QUIC finishes | sooner.", source="section 1")
+def sooner(tables):
+    '''QUIC's completion time is the lower one.'''
+    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over=OVER)
+    return all_of(ahead("Completion time, QUIC to TCP", found.pooled(), found.metric))
+"""
+ARTIFACT = """
+license = "CC-BY-4.0"
+[[authors]]
+given = "Grace"
+family = "Hopper"
+orcid = "0000-0002-1825-0097"
+affiliation = "A university"
+[[authors]]
+name = "The committee"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +53,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (study / "two.trace").write_text("1\n2\n")
     (study / "study.toml").write_text(text)
     (study / "claims.py").write_text(CLAIMS)
+    (study / "artifact.toml").write_text(ARTIFACT)
     (study / ".hidden").write_text("")
     Study.load(study).run(out=folder / "results")
     return folder
@@ -74,35 +94,86 @@ def test_what_cannot_be_exported_is_refused(made: Path, haltere: Haltere) -> Non
     assert unknown.returncode == 2 and "flows" in unknown.stderr
 
 
-def test_an_archive_is_run_again_and_gives_the_same_bytes(made: Path, haltere: Haltere, tmp_path: Path) -> None:
-    packed = haltere("pack", str(made / "results"), "--out", "it.tar.gz")
-    assert packed.returncode == 0, packed.stderr
-    first = (tmp_path / "it.tar.gz").read_bytes()
-    assert haltere("pack", str(made / "results"), "--out", "it.tar.gz").returncode == 0
-    assert (tmp_path / "it.tar.gz").read_bytes() == first
-    done = haltere("unpack", "it.tar.gz")
+@pytest.fixture(scope="module")
+def packed(made: Path) -> Path:
+    """An archive of these results."""
+    return archive.pack(made / "results", made / "it.tar.gz").file
+
+
+@pytest.fixture
+def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code of archives may run."""
+    monkeypatch.setenv("HALTERE_ALLOW_CODE", "1")
+
+
+def test_the_same_results_give_the_same_archive(made: Path, packed: Path, haltere: Haltere, tmp_path: Path) -> None:
+    done = haltere("pack", str(made / "results"), "--out", "other-name.tar.gz")
     assert done.returncode == 0, done.stderr
-    for table in ("runs", "flows", "links"):
-        assert f"{table}.parquet: the same to the byte" in done.stdout
-    names = sorted(
-        file.relative_to(tmp_path / "it-unpacked" / "study").as_posix()
-        for file in (tmp_path / "it-unpacked" / "study").iterdir()
-    )
-    assert names == ["claims.py", "study.toml", "two.trace"]
+    assert (tmp_path / "other-name.tar.gz").read_bytes() == packed.read_bytes()
+    assert "there is no report in it" in done.stdout
+
+
+def test_an_archive_is_run_again_and_gives_the_same_bytes(packed: Path, haltere: Haltere, tmp_path: Path) -> None:
+    done = haltere("unpack", str(packed), "--allow-code")
+    assert done.returncode == 0, done.stderr
+    tables = "flows.parquet, links.parquet, runs.parquet the same to the byte"
+    assert f"agreed: {tables}; 1 of 1 claim with the same verdict and numbers" in done.stdout.splitlines()
+    study = tmp_path / "it-unpacked" / "study"
+    assert sorted(file.name for file in study.iterdir()) == ["artifact.toml", "claims.py", "study.toml", "two.trace"]
     described = json.loads((tmp_path / "it-unpacked" / "pack.json").read_text())
     assert described["haltere"] and described["packages"]["polars"] and described["seed"] == 7
-    twice = haltere("unpack", "it.tar.gz")
+    twice = haltere("unpack", str(packed))
     assert twice.returncode == 2 and "is there already" in twice.stderr
+
+
+def test_code_is_named_and_does_not_run_unless_it_is_allowed(made: Path, haltere: Haltere, tmp_path: Path) -> None:
+    study = shutil.copytree(made / "small", tmp_path / "small")
+    marked = tmp_path / "it-ran"
+    (study / "claims.py").write_text(CLAIMS + f"\nopen({str(marked)!r}, 'w').close()\n")
+    file = archive.pack(made / "results", tmp_path / "code.tar.gz", study=study).file
+    marked.unlink()
+    done = haltere("unpack", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "it holds code, which does not run without --allow-code: study/claims.py" in done.stdout
+    assert "claims not judged, as they are code" in done.stdout and not marked.exists()
+    assert haltere("unpack", str(file), "--allow-code", "--out", "again").returncode == 0 and marked.exists()
+
+
+def test_code_that_runs_need_is_refused_unless_it_is_allowed(tmp_path: Path, haltere: Haltere, allowed: None) -> None:
+    study = tmp_path / "own"
+    study.mkdir()
+    (study / "mine.py").write_text((ROOT / "python" / "haltere" / "starter" / "control.py").read_text())
+    (study / "study.toml").write_text(SMALL_STUDY.replace('"{transport}/cubic"', '"{transport}/./mine.py"'))
+    (study / "artifact.toml").write_text(ARTIFACT)
+    results = Study.load(study).run(out=tmp_path / "results")
+    file = archive.pack(results.path, tmp_path / "own.tar.gz").file
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("HALTERE_ALLOW_CODE")
+        done = haltere("unpack", str(file), "--out", "refused")
+    assert done.returncode == 2 and "mine.py, which would run with all your rights" in done.stderr
+    assert "haltere --allow-code run study" in _guide(file)
+    assert haltere("unpack", str(file), "--allow-code", "--out", "fine").returncode == 0
+
+
+def _guide(file: Path) -> str:
+    with tarfile.open(file) as opened:
+        (name,) = (one for one in opened.getnames() if one.endswith("/ARTIFACT.md"))
+        content = opened.extractfile(name)
+        assert content is not None
+        return content.read().decode()
 
 
 def test_other_numbers_are_seen(made: Path, haltere: Haltere, tmp_path: Path) -> None:
     shutil.copytree(made / "results", tmp_path / "results")
     frame = pl.read_parquet(tmp_path / "results" / "flows.parquet")
-    frame.with_columns(pl.col("completion_s") * 1.5).write_parquet(tmp_path / "results" / "flows.parquet")
-    file = archive.pack(tmp_path / "results", tmp_path / "odd.tar.gz", study=made / "small")
-    done = haltere("unpack", str(file), "--out", "odd")
+    odd = pl.when(pl.col("transport") == "quic").then(1.5).otherwise(1.0)
+    frame.with_columns(pl.col("completion_s") * odd).write_parquet(tmp_path / "results" / "flows.parquet")
+    file = archive.pack(tmp_path / "results", tmp_path / "odd.tar.gz", study=made / "small").file
+    done = haltere("unpack", str(file), "--out", "odd", "--allow-code")
     assert done.returncode == 5
-    assert "flows.parquet: DIFFERENT" in done.stdout and "runs.parquet: the same" in done.stdout
+    (line,) = (one for one in done.stdout.splitlines() if one.startswith("NOT agreed: "))
+    assert "flows.parquet DIFFERENT" in line and "links.parquet, runs.parquet the same to the byte" in line
+    assert "0 of 1 claim" in line and "DIFFERENT claims: sooner" in line
     assert "haltere diff odd/results odd/again" in done.stdout
     told = haltere("diff", "odd/results", "odd/again", "--metric", "completion_time")
     assert told.returncode == 5
@@ -112,9 +183,9 @@ def test_the_same_numbers_in_other_bytes_are_equal(made: Path, tmp_path: Path) -
     shutil.copytree(made / "results", tmp_path / "results")
     frame = pl.read_parquet(tmp_path / "results" / "flows.parquet")
     frame.write_parquet(tmp_path / "results" / "flows.parquet", compression="uncompressed")
-    file = archive.pack(tmp_path / "results", tmp_path / "a.tar.gz", study=made / "small")
+    file = archive.pack(tmp_path / "results", tmp_path / "a.tar.gz", study=made / "small").file
     found = archive.again(archive.unpack(file, tmp_path / "a"))
-    assert found.tables["flows.parquet"] == "equal" and found.same
+    assert found.tables["flows.parquet"] == "equal" and found.same and found.claims is None
 
 
 def test_a_study_that_changed_or_lacks_a_file_is_not_packed(made: Path, tmp_path: Path) -> None:
@@ -125,23 +196,6 @@ def test_a_study_that_changed_or_lacks_a_file_is_not_packed(made: Path, tmp_path
     (tmp_path / "small" / "two.trace").unlink()
     with pytest.raises(InputError, match=r"not in its folder[\s\S]*two\.trace"):
         archive.pack(made / "results", tmp_path / "a.tar.gz", study=tmp_path / "small")
-
-
-def test_what_is_no_archive_is_refused(tmp_path: Path, made: Path) -> None:
-    (tmp_path / "no.tar.gz").write_bytes(b"no")
-    with pytest.raises(InputError, match="no archive of results"):
-        archive.unpack(tmp_path / "no.tar.gz", tmp_path / "out")
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as bad:
-        bad.addfile(tarfile.TarInfo("../pack.json"))
-    (tmp_path / "bad.tar.gz").write_bytes(gzip.compress(buffer.getvalue()))
-    with pytest.raises(InputError, match="no file inside it"):
-        archive.unpack(tmp_path / "bad.tar.gz", tmp_path / "out")
-    whole = archive.pack(made / "results", tmp_path / "w.tar.gz", study=made / "small").read_bytes()
-    (tmp_path / "cut.tar.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="no archive of results"):
-        archive.unpack(tmp_path / "cut.tar.gz", tmp_path / "out")
-    assert not (tmp_path / "out").exists() and not (tmp_path / "pack.json").exists()
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from haltere import explorer
+from haltere import explorer, plugins
 from haltere.claims.difference import Difference, compare, place
 from haltere.cli import exits, show
 from haltere.documents import shown
@@ -99,31 +99,27 @@ def export_tables(folder: Path, form: str, tables: list[str] | None, out: Path |
         show.say(shown(file))
 
 
-def pack(folder: Path, out: Path | None, study: Path | None) -> None:
-    """Write the archive and say how large it is."""
-    file = archive.pack(folder, out or Path(f"{folder.resolve().name}.tar.gz"), study=study)
-    show.say(f"{shown(file)}: {show.number(file.stat().st_size / 1e6, 3)} MB")
-    if not (folder / "report.html").exists():
-        show.say(f"there is no report in it: haltere report {shown(folder)} writes one")
+def pack(folder: Path, out: Path | None, study: Path | None, made_with: Path | None, playground: Path | None) -> None:
+    """Write the archive, say how large it is, and what it lacks."""
+    packed = archive.pack(folder, out, study=study, made_with=made_with, playground=playground)
+    show.say(f"{shown(packed.file)}: {show.number(packed.file.stat().st_size / 1e6, 3)} MB")
+    for note in packed.notes:
+        show.say(note)
 
 
 def unpack(file: Path, out: Path | None, workers: int | None, *, run: bool) -> int:
-    """Unpack, run again, compare; return 0 if the tables are the same, else that of a difference."""
+    """Unpack, run again, compare; return 0 if all that was compared is the same, else that of a difference."""
     name = file.name.removesuffix(".gz").removesuffix(".tar")
     folder = archive.unpack(file, out or Path(f"{name}-unpacked"))
-    show.say(f"study, results and versions are in {shown(folder)}")
+    show.say(f"study, results and versions are in {shown(folder)}; ARTIFACT.md there is to be read first")
+    code = archive.code(folder)
+    if code and not plugins.allowed():
+        show.say(f"it holds code, which does not run without --allow-code: {', '.join(code)}")
     if not run:
         return 0
     with show.progress(name) as advance:
         found = archive.again(folder, workers=workers, on_progress=advance)
-    words = {
-        "same": "the same to the byte",
-        "equal": "the same numbers, written in other bytes",
-        "different": "DIFFERENT",
-        "missing": "MISSING",
-    }
-    for table, same in found.tables.items():
-        show.say(f"{table}: {words[same]}")
+    show.say(_agreed(found))
     if not found.same:
         show.say(
             f"packed by haltere {found.packed_by}, run by {found.run_by}, "
@@ -131,3 +127,27 @@ def unpack(file: Path, out: Path | None, workers: int | None, *, run: bool) -> i
             f"haltere diff {shown(folder / 'results')} {shown(folder / 'again')}"
         )
     return 0 if found.same else exits.DIFFERENT
+
+
+_WORDS = {
+    "same": "the same to the byte",
+    "equal": "the same numbers in other bytes",
+    "different": "DIFFERENT",
+    "missing": "MISSING",
+}
+
+
+def _agreed(found: archive.Verified) -> str:
+    """Return in one line what agreed: the tables, each kind of sameness with its tables, and the claims."""
+    kinds: dict[str, list[str]] = {}
+    for table, sameness in sorted(found.tables.items()):
+        kinds.setdefault(_WORDS[sameness], []).append(table)
+    said = [f"{', '.join(tables)} {words}" for words, tables in kinds.items()]
+    if found.claims is None:
+        said.append("claims not judged, as they are code")
+    elif found.claims:
+        other = [name for name, same in found.claims.items() if not same]
+        alike = len(found.claims) - len(other)
+        said.append(f"{alike} of {counted(len(found.claims), 'claim')} with the same verdict and numbers")
+        said += [f"DIFFERENT claims: {', '.join(other)}"] if other else []
+    return f"{'agreed' if found.same else 'NOT agreed'}: {'; '.join(said)}"

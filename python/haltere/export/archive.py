@@ -1,30 +1,32 @@
 """Reproduction archives: a study and its results in one file, and the check that a run of it gives the same bytes.
 
-An archive is a gzipped tar with `pack.json` (versions, the campaign, SHA-256 of the tables), `study/` (the study's
-files, its text as it was run) and `results/` (tables, manifest, report, figures). The same results give the same
-archive.
+An archive is a gzipped tar of one folder: `study/` (the study's files, its text as it was run), `results/` (tables,
+manifest, report, figures), `install/` (the wheel that made them, the versions of all packages), `pack.json` (the
+campaign and the verdicts of its claims), and the files that reviewers and repositories read: `ARTIFACT.md`,
+`CITATION.cff`, `.zenodo.json`, `ro-crate-metadata.json`, `checksums.sha256`. The same results give the same archive.
 """
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
 import json
 import platform
-import tarfile
+import shlex
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from haltere import core
+from haltere import core, plugins
+from haltere.claims.findings import judged, tables_of
 from haltere.documents import Document, shown
 from haltere.errors import ArgumentError, InputError, Place
+from haltere.export import authorship, crate, guide, members, wheel
 from haltere.files import write_whole
 from haltere.results import Results, load
 from haltere.runner.campaign import Campaign
@@ -32,57 +34,190 @@ from haltere.study import Study
 from haltere.study.origin import study_of
 
 PACK = "pack.json"
-FORMAT = 1
+FORMAT = 2
 _LARGEST = 200_000_000
 """Bytes of a study's files that an archive takes at most."""
 _PACKAGES = ("polars", "numpy", "scipy", "matplotlib", "pydantic")
 _LEFT_OUT = ("parts", "__pycache__")
+_PLAYGROUND = Path(__file__).parents[3] / "target" / "playground" / "playground.html"
+"""Where a clone builds the page."""
+_CODE = (".py", ".c", ".h", ".rs", ".so", ".onnx")
 
 Sameness = Literal["same", "equal", "different", "missing"]
 """Equal bytes; the same content in other bytes (of another version of polars); other content; not there."""
 
 
+class _Claim(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    name: StrictStr
+    sentence: StrictStr
+    verdict: StrictStr
+    numbers: tuple[StrictStr, ...]
+
+
+class _Pack(BaseModel):
+    """The fields that `pack.json` must have; others are for readers."""
+
+    model_config = ConfigDict(frozen=True)
+
+    study_file: Annotated[StrictStr, Field(pattern=r"^[^/\\]+$")]
+    haltere: StrictStr
+    core: StrictStr
+    variant: StrictStr | None
+    replications: Annotated[StrictInt, Field(ge=1)]
+    experiments: tuple[StrictStr, ...]
+    fidelities: tuple[StrictStr, ...]
+    claims: tuple[_Claim, ...]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An archive that was written, and what is to be known of it, in sentences."""
+
+    file: Path
+    notes: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Verified:
-    """The outcome of running an archive again: each table's sameness, and both versions of haltere."""
+    """The outcome of running an archive again.
+
+    Attributes:
+        folder: where it was unpacked.
+        tables: each table's sameness.
+        claims: whether each claim has the same verdict by the same numbers; None where its code was not run.
+        packed_by: the version of haltere that made it.
+        run_by: the version that ran it again.
+        same_core: whether both are one build.
+    """
 
     folder: Path
     tables: dict[str, Sameness]
+    claims: dict[str, bool] | None
     packed_by: str
     run_by: str
     same_core: bool
 
     @property
     def same(self) -> bool:
-        """Whether every table is the same, in its bytes or at least in its content."""
-        return all(found in ("same", "equal") for found in self.tables.values())
+        """Whether every table is the same, in its bytes or at least in its content, and every claim that was judged."""
+        tables = all(found in ("same", "equal") for found in self.tables.values())
+        return tables and all((self.claims or {}).values())
 
 
-def pack(folder: Path, out: Path, *, study: Path | None = None) -> Path:
-    """Write an archive of a results folder and return its path.
+def pack(
+    folder: Path,
+    out: Path | None = None,
+    *,
+    study: Path | None = None,
+    made_with: Path | None = None,
+    playground: Path | None = None,
+) -> Packed:
+    """Write an archive of a results folder.
 
     Args:
         folder: the results.
-        out: the archive's file.
+        out: the archive's file (default `NAME.tar.gz` here).
         study: the study's folder, if it is no longer where it was.
+        made_with: the wheel that made the results (default: put together from this installation, if it made them).
+        playground: the playground's page (default: that of this clone, if it was built).
 
     Raises:
-        InputError: if the study's files are missing, or are not those that these results came from.
+        InputError: if the study's files are missing, or are not those that these results came from, or authors and
+            licence are nowhere stated.
     """
     results = load(folder)
-    members = {f"study/{name}": content for name, content in study_files(results, study).items()}
-    _check(results, {name.removeprefix("study/"): content for name, content in members.items()})
-    members |= {f"results/{file.relative_to(folder).as_posix()}": file.read_bytes() for file in _files(folder)}
-    members[PACK] = (json.dumps(_described(results), indent=2, ensure_ascii=False) + "\n").encode()
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name in sorted(members):
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(members[name]), 0o644
-            archive.addfile(entry, io.BytesIO(members[name]))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(out, gzip.compress(buffer.getvalue(), mtime=0))
-    return out
+    files = study_files(results, study)
+    home = study or Path(str(results.manifest["study_file"])).parent
+    credit = authorship.read(home, files)
+    _check(results, files)
+    found = {f"study/{name}": content for name, content in files.items()}
+    found |= {f"results/{file.relative_to(folder).as_posix()}": file.read_bytes() for file in _files(folder)}
+    made, why = _wheel(results, made_with)
+    versions, hashed = wheel.lock()
+    found["install/requirements.txt"] = versions.encode()
+    if made is not None:
+        found[f"install/{made.name}"] = made.content
+    page = playground or _PLAYGROUND
+    if playground is not None or page.exists():
+        found["playground.html"] = page.read_bytes()
+    claims = guide.told(results, home)
+    facts = _facts(results, credit, found) | {"wheel": made and made.name, "no_wheel": why, "hashed": hashed}
+    found["CITATION.cff"] = authorship.citation(credit, facts)
+    found[".zenodo.json"] = authorship.zenodo(credit, facts)
+    found[PACK] = _json(_described(results) | {"wheel": _about(made, why), "claims": [one.data() for one in claims]})
+    found["ARTIFACT.md"] = guide.write(results, facts, claims)
+    found[crate.NAME] = crate.metadata(found, credit, facts, results.manifest)
+    file = out or Path(f"{facts['name']}.tar.gz")
+    members.write(file, facts["name"], found)
+    return Packed(file, tuple(_notes(facts)))
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _facts(results: Results, credit: authorship.Credits, found: dict[str, bytes]) -> dict[str, Any]:
+    """Return what the pages of an archive say of the study."""
+    manifest, header = results.manifest, results.manifest["study"]
+    file = Path(str(manifest["study_file"])).name
+    words = ["haltere", "run", "study" if file == "study.toml" else f"study/{file}"]
+    words += ["--replications", str(manifest["replications"])]
+    words += ["--variant", manifest["variant"]] if manifest.get("variant") else []
+    words += [word for name in manifest["fidelities"] for word in ("--fidelity", name)]
+    code = sorted(name for name in found if name.startswith("study/") and name.endswith(_CODE))
+    if any(not _of_claims(name) for name in code):
+        words.insert(1, "--allow-code")
+    return {
+        "name": header["name"],
+        "title": header.get("title") or header["name"],
+        "abstract": header.get("question", ""),
+        "date": str(manifest["finished"])[:10],
+        "version": manifest["haltere"],
+        "commit": manifest["git_commit"] or f"core {manifest['core']}",
+        "workflow": file,
+        "authors": [author.full for author in credit.authors],
+        "license": credit.license,
+        "code": code,
+        "run": shlex.join(words),
+        "playground": "playground.html" in found,
+        "report": "results/report.html" in found,
+    }
+
+
+def _of_claims(name: str) -> bool:
+    return name == "study/claims.py" or name.startswith("study/claims/")
+
+
+def _wheel(results: Results, file: Path | None) -> tuple[wheel.Wheel | None, str]:
+    """Return the wheel that made the results, or None and the reason."""
+    made_by = str(results.manifest["core"])
+    if file is not None:
+        return wheel.given(file, made_by), ""
+    build = f"the results were made by haltere {results.manifest['haltere']}, core {made_by}"
+    if made_by != core.fingerprint():
+        return None, f"{build}, and this is another build ({core.fingerprint()})"
+    made = wheel.installed()
+    return made, "" if made else f"{build}, whose installation has no description of a wheel"
+
+
+def _about(made: wheel.Wheel | None, why: str) -> dict[str, str]:
+    return {"missing": why} if made is None else {"name": made.name, "sha256": made.digest}
+
+
+def _notes(facts: dict[str, Any]) -> list[str]:
+    """Return what an archive lacks."""
+    notes = []
+    if not facts["report"]:
+        notes.append("there is no report in it: `haltere report` writes one")
+    if not facts["wheel"]:
+        notes.append(f"there is no wheel in it: {facts['no_wheel']}; --wheel takes the file")
+    if not facts["playground"]:
+        notes.append("there is no playground in it: `make playground` builds the page, and --playground takes the file")
+    if not facts["hashed"]:
+        notes.append("the packages in it have no hashes, as these are not the versions that haltere was tested with")
+    return notes
 
 
 def study_files(results: Results, study: Path | None) -> dict[str, bytes]:
@@ -99,7 +234,7 @@ def study_files(results: Results, study: Path | None) -> dict[str, bytes]:
         size = 0
         for file in _files(folder) if whole else sorted(one for one in folder.iterdir() if one.is_file()):
             name = file.relative_to(folder).as_posix()
-            if name in files or (not whole and name not in text):
+            if name in files or (not whole and name not in text and name != authorship.FILE):
                 continue
             size += file.stat().st_size
             if size > _LARGEST:
@@ -163,12 +298,13 @@ def _described(results: Results) -> dict[str, Any]:
         "haltere": manifest["haltere"],
         "core": manifest["core"],
         "seed": manifest["seed"],
+        "variant": manifest.get("variant"),
         "replications": manifest["replications"],
+        "experiments": list(manifest["experiments"]),
         "fidelities": manifest["fidelities"],
         "git_commit": manifest["git_commit"],
         "packages": {name: metadata.version(name) for name in _PACKAGES},
         "python": platform.python_version(),
-        "tables": {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in _tables(results.path)},
     }
 
 
@@ -177,7 +313,7 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def unpack(archive: Path, out: Path) -> Path:
-    """Unpack an archive into a new folder and return it.
+    """Unpack an archive into a new folder and return it. Nothing that it holds is run.
 
     Raises:
         InputError: if it is no such archive, or damaged, or the folder is there already.
@@ -186,41 +322,38 @@ def unpack(archive: Path, out: Path) -> Path:
         raise ArgumentError(
             "is there already", place=Place(shown(out)), field="out", right="a folder that is not there"
         )
-    try:
-        with tarfile.open(archive, "r:gz") as opened:
-            files = {one.name: _content(opened, one) for one in opened.getmembers()}
-        if PACK not in files:
-            raise tarfile.TarError(f"it has no {PACK}")
-    except (OSError, EOFError, tarfile.TarError) as error:
-        raise InputError(
-            f"is no archive of results: {error}", place=Place(shown(archive)), right="a file that `haltere pack` wrote"
-        ) from None
-    _write(out, files)
-    packed = _read(out)
-    for name, digest in packed["tables"].items():
-        file = out / "results" / name
-        if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != digest:
-            raise InputError("is damaged", place=Place(shown(file)), right="the table as `haltere pack` found it")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as scratch:
+        whole = Path(scratch) / "whole"
+        whole.mkdir()
+        members.extract(archive, whole)
+        _read(whole, Place(shown(archive)))
+        shutil.move(whole, out)
     return out
 
 
-def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
-    """Return the content of a file of an archive. Raises `TarError` for what would not lie inside the folder."""
-    path = PurePosixPath(entry.name)
-    content = archive.extractfile(entry) if entry.isfile() else None
-    if content is None or path.is_absolute() or ".." in path.parts:
-        raise tarfile.TarError(f"it holds {entry.name}, which is no file inside it")
-    return content.read()
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    packed: dict[str, Any] = json.loads((folder / PACK).read_text(encoding="utf-8"))
-    if packed.get("format") != FORMAT:
-        right = f"format {FORMAT}, of this version of haltere"
+def _read(folder: Path, place: Place | None = None) -> _Pack:
+    """Read `pack.json` of an unpacked archive."""
+    place = place or Place(shown(folder / PACK))
+    right = f"format {FORMAT}, of this version of haltere"
+    try:
+        found = json.loads((folder / PACK).read_text(encoding="utf-8"))
+        if found.get("format") != FORMAT:
+            raise InputError("has another format", place=place, given=str(found.get("format")), right=right)
+        return _Pack.model_validate(found)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"]))
+        raise InputError(f"{PACK} has no {field} that can be used", place=place, right=right) from None
+    except (OSError, ValueError, AttributeError) as error:
         raise InputError(
-            "has another format", place=Place(shown(folder / PACK)), given=str(packed.get("format")), right=right
-        )
-    return packed
+            f"is no archive of results: {PACK}: {error}", place=place, right="a file that `haltere pack` wrote"
+        ) from None
+
+
+def code(folder: Path) -> list[str]:
+    """Return the files of code in an unpacked archive's study."""
+    return sorted(one.relative_to(folder).as_posix() for one in (folder / "study").rglob("*") if one.suffix in _CODE)
 
 
 def again(
@@ -228,19 +361,35 @@ def again(
 ) -> Verified:
     """Run the study of an unpacked archive into `again/` and compare the tables with those that were packed.
 
+    Its claims are judged again, and compared, only where code may run (`haltere.plugins.allow`); without, runs that
+    need code are refused.
+
     Raises:
         InputError: if the study cannot be run here.
     """
     packed = _read(folder)
-    results = load(folder / "results")
-    document = Document.read(folder / "study" / packed["study_file"])
-    study = Study.of_document(
-        document, folder / "study", variant=results.manifest.get("variant"), fidelity=packed["fidelities"]
+    allowed = plugins.allowed()
+    document = Document.read(folder / "study" / packed.study_file)
+    study = Study.of_document(document, folder / "study", variant=packed.variant, fidelity=packed.fidelities)
+    campaign = Campaign(
+        study, out=folder / "again", replications=packed.replications, experiments=list(packed.experiments)
     )
-    fresh = _campaign(study, results.manifest, folder / "again").run(workers=workers, on_progress=on_progress)
-    tables = {file.name: _sameness(file, fresh.path / file.name) for file in _tables(results.path)}
+    fresh = campaign.run(workers=workers, on_progress=on_progress)
+    known = _tables(folder / "results")
+    tables = {file.name: _sameness(file, fresh.path / file.name) for file in known}
     tables |= {file.name: "different" for file in _tables(fresh.path) if file.name not in tables}
-    return Verified(folder, tables, packed["haltere"], core.VERSION, packed["core"] == core.fingerprint())
+    claims = _judged_again(packed, fresh, folder / "study") if allowed else None
+    return Verified(folder, tables, claims, packed.haltere, core.VERSION, packed.core == core.fingerprint())
+
+
+def _judged_again(packed: _Pack, fresh: Results, study: Path) -> dict[str, bool]:
+    """Return which claims have the verdict and the numbers that were packed."""
+    before = {one.name: (one.verdict, list(one.numbers)) for one in packed.claims}
+    now = {
+        one.claim.name: (one.verdict.outcome.value, guide.numbers(one.verdict))
+        for one in judged(study, tables_of(fresh, study)).judged
+    }
+    return {name: before.get(name) == now.get(name) for name in before | now}
 
 
 def _sameness(one: Path, other: Path) -> Sameness:
@@ -248,4 +397,7 @@ def _sameness(one: Path, other: Path) -> Sameness:
         return "missing"
     if one.read_bytes() == other.read_bytes():
         return "same"
-    return "equal" if pl.read_parquet(one).equals(pl.read_parquet(other)) else "different"
+    try:
+        return "equal" if pl.read_parquet(one).equals(pl.read_parquet(other)) else "different"
+    except pl.exceptions.PolarsError:
+        return "different"

@@ -96,6 +96,11 @@ def allow() -> None:
     os.environ[store.ALLOW] = "1"
 
 
+def allowed() -> bool:
+    """Whether all code that files name may run."""
+    return os.environ.get(store.ALLOW, "0") not in {"", "0"}
+
+
 def compiled(cls: type) -> type:
     """Have numba compile the methods of a class: a decorator. What `__init__` sets must be numbers (`by_numba`)."""
     setattr(cls, COMPILED, True)

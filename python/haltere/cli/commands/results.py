@@ -78,14 +78,23 @@ def pack(
     results: ResultsFolder,
     out: Annotated[Path | None, typer.Option(help="The archive (default NAME.tar.gz here).")] = None,
     study: Annotated[Path | None, typer.Option(help="The study's folder, if it is no longer where it was.")] = None,
+    wheel: Annotated[
+        Path | None,
+        typer.Option(help="The wheel that made the results (default: put together from this installation)."),
+    ] = None,
+    playground: Annotated[
+        Path | None, typer.Option(help="The page of `make playground` (default: that of this clone, if it was built).")
+    ] = None,
 ) -> None:
-    """Put a study, its results, report and versions into one archive that others can run again.
+    """Put a study, its results, report, claims and the wheel into one archive that others can check and run again.
+
+    Authors and licence stand in `artifact.toml` in the study's folder. The claims are judged, which runs their code.
 
     `haltere pack results/quic-dumbbell`
     """
     from haltere.cli.results import pack
 
-    pack(results, out, study)
+    pack(results, out, study, wheel, playground)
 
 
 @app.command(rich_help_panel=STUDIES)
@@ -94,13 +103,24 @@ def unpack(
     out: Annotated[Path | None, typer.Option(help="The folder (default NAME-unpacked).")] = None,
     workers: Workers = None,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Whether to run the study again and compare.")] = True,
+    allow_code: Annotated[
+        bool,
+        typer.Option(
+            "--allow-code",
+            help="Run the archive's code, such as its claims, too. It has all your rights: read it first.",
+        ),
+    ] = False,
 ) -> None:
-    """Unpack an archive of results, run its study again, and compare the tables to the byte.
+    """Check and unpack an archive, run its study again, compare the tables to the byte, and say what agreed.
 
-    The exit code is 0 if all tables are the same, 5 if one is not.
+    With `--allow-code` the claims are judged again, too. The exit code is 0 if all that was compared is the same, 5 if
+    something is not.
 
-    `haltere unpack quic-dumbbell.tar.gz`
+    `haltere unpack quic-dumbbell.tar.gz --allow-code`
     """
+    from haltere import plugins
     from haltere.cli.results import unpack
 
+    if allow_code:
+        plugins.allow()
     raise typer.Exit(unpack(archive, out, workers, run=run))
