@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from haltere import lazy
 
 if TYPE_CHECKING:
-    from haltere.adhoc.comparison import compare
+    from haltere.adhoc.compared import compare
     from haltere.adhoc.conditions import Conditions, PathConditions
     from haltere.adhoc.single import RunFailedError, RunResult, Trace, run, trace
     from haltere.errors import HaltereError, InputError
@@ -55,7 +55,7 @@ __all__ = [
 _get, _names = lazy.names_of(
     __name__,
     {
-        "adhoc.comparison": ["compare"],
+        "adhoc.compared": ["compare"],
         "adhoc.conditions": ["Conditions", "PathConditions"],
         "adhoc.single": ["RunFailedError", "RunResult", "Trace", "run", "trace"],
         "errors": ["HaltereError", "InputError"],

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from haltere import extras
+
 
 def names_of(
     package: str, homes: Mapping[str, Iterable[str]], modules: Iterable[str] = ()
@@ -21,10 +23,13 @@ def names_of(
     known = sorted({*home, *modules})
 
     def get(name: str) -> Any:
-        if name in home:
-            return getattr(import_module(f"{package}.{home[name]}"), name)
-        if name in modules:
-            return import_module(f"{package}.{name}")
+        try:
+            if name in home:
+                return getattr(import_module(f"{package}.{home[name]}"), name)
+            if name in modules:
+                return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as error:
+            raise extras.explained(error) or error from None
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get, lambda: known

@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 import haltere as package
 from conftest import Haltere
 from haltere import core, stats
-from haltere.adhoc.comparison import ENTRY, measure
+from haltere.adhoc.compared import ENTRY
+from haltere.adhoc.comparison import measure
 from haltere.adhoc.conditions import About, Comparison, Conditions, PathConditions, option_name, stated
 from haltere.adhoc.verdict import Verdict
 from haltere.cli import app as commands

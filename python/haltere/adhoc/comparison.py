@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
-import re
-import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
-
-import polars as pl
+from typing import Any
 
 from haltere import fidelity as fidelities
-from haltere.adhoc.conditions import Comparison, Conditions, stated
+from haltere.adhoc.conditions import Comparison, Conditions
 from haltere.errors import ArgumentError, InputError, as_written, refuse_below
 from haltere.executor import Executor, Task
 from haltere.results import columns
 from haltere.results.tables import bottleneck_of
 
-if TYPE_CHECKING:
-    from haltere.adhoc.verdict import Verdict
-
-P = ParamSpec("P")
-R = TypeVar("R")
 _FLOW = {name: column for name, column in columns.of("flow").items() if column.whole != "unknown"}
 _BOTTLENECK = {
     name: column for name, column in columns.of("run").items() if name.startswith("bottleneck_") and column.metrics
 }
-ENTRY: dict[str, pl.DataType] = {
-    "contender": pl.String(),
-    "replication": pl.Int64(),
-    "seed": pl.Int64(),
-    "queue": pl.String(),
-    "direction": pl.String(),
-    **{name: column.type for name, column in (_FLOW | _BOTTLENECK).items()},
-    "error": pl.String(),
-}
+FIELDS = (
+    *("contender", "replication", "seed", "queue", "direction"),
+    *(_FLOW | _BOTTLENECK),
+    "error",
+)
 """The fields of entries: the queue if it was given, the direction of the data, the columns of flows that several flows
 have together, and those metrics of the bottleneck in this direction, the same for all flows that run at once; null for
-contenders that use several paths."""
-LEAD: dict[str, pl.DataType] = {
-    "metric": pl.String(),
-    "of": pl.String(),
-    "to": pl.String(),
-    **dict.fromkeys(("ratio", "low", "high", "p"), pl.Float64()),
-    "pairs": pl.Int64(),
-    "replications": pl.Int64(),
-    "alike": pl.Float64(),
-    "real": pl.Boolean(),
-    "stands": pl.String(),
-}
-"""The columns of `Compared.leads`. `of` is the better one; `ratio` is of its values to those of `to`. `low` and `high`
-are the ends of the ratio's interval, which has the confidence to which `p` is corrected. `alike` is the margin of
-practical equivalence, `real` whether `of` is ahead by more than chance and more than the margin."""
-PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
-"""Further fields of entries if there is a probe: the RTTs of its requests in the order of sending, null for a lost one.
-All flows that run at once have the same."""
+contenders that use several paths. With a probe there is `probe_rtt_ms`, too: the RTTs of its requests in the order of
+sending, null for a lost one. All flows that run at once have the same."""
 
 
 def measure(
@@ -72,7 +40,7 @@ def measure(
     stop: threading.Event | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Run a comparison and return an entry (see `ENTRY` and `PROBED`) for each contender and replication.
+    """Run a comparison and return an entry (see `FIELDS`) for each contender and replication.
 
     Losses are the same for all contenders of one replication. `seed` in an entry is the seed plus the replication, by
     which the entries of a replication are recognised. When sharing, an entry is a flow, in the order given,
@@ -130,7 +98,7 @@ def _entries(
         way = ways[together[0]]
         waited = _waited(group, result, conditions, way) | {"queue": queue, "direction": way}
         flow = whole_of([flows.get(number, {}) for number in together])
-        entry = {name: flow.get(name) for name in ENTRY}
+        entry = {name: flow.get(name) for name in FIELDS}
         reason = flow.get("error") or (result["error"] if result["status"] != "ok" else None)
         named = {"contender": names[together[0]], "replication": replication, "seed": seed}
         yield entry | waited | named | {"error": reason} | probed
@@ -189,92 +157,3 @@ def whole_of(flows: list[dict[str, Any]]) -> dict[str, Any]:
 def _rtts_ms(result: dict[str, Any]) -> list[float | None]:
     samples = [rtt for probe in result.get("probes", []) for rtt in probe["rtt_s"]]
     return [None if rtt is None else 1e3 * rtt for rtt in samples]
-
-
-class Compared(pl.DataFrame):
-    """The entries of a comparison, with what they say. In a notebook it shows its verdict above its rows."""
-
-    @property
-    def verdict(self) -> str:
-        """Who is first, against whom, and whether the difference is real, in sentences."""
-        return "\n".join(line for one in self._verdicts() for line in one.lines())
-
-    @property
-    def leads(self) -> pl.DataFrame:
-        """A row for each two that were compared: ratio, ends of its interval, corrected p-value, and what they say."""
-        rows = [row for one in self._verdicts() for row in one.rows()]
-        return pl.DataFrame(rows, schema=LEAD)
-
-    def _verdicts(self) -> list[Verdict]:
-        from haltere.adhoc.verdict import verdicts  # noqa: PLC0415 (statistics load numpy and scipy)
-
-        entries = self.to_dicts()
-        count = sum(entry["replication"] == entries[0]["replication"] for entry in entries)
-        share = all(entry["completion_s"] is None for entry in entries) and any(e["goodput_bps"] for e in entries)
-        return verdicts([entries[at::count] for at in range(count)], share=share)
-
-    def _repr_html_(self, *, _from_series: bool = False) -> str:
-        said = "".join(f"<p>{escape(line)}</p>" for line in self.verdict.splitlines())
-        return said + super()._repr_html_(_from_series=_from_series)
-
-
-def _by_keywords(
-    make: Callable[P, Comparison],
-) -> Callable[[Callable[[Sequence[str], Comparison], R]], Callable[Concatenate[Sequence[str], P], R]]:
-    """Let a function of contenders and a comparison take the comparison's fields as keywords, and document them."""
-
-    def decorate(function: Callable[[Sequence[str], Comparison], R]) -> Callable[Concatenate[Sequence[str], P], R]:
-        def called(contenders: Sequence[str], *args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                inspect.signature(called).bind(contenders, *args, **kwargs)
-            except TypeError as error:
-                hint = ": contenders are one list, and all else has a name" if args else ""
-                raise TypeError(f"{function.__name__}: {error}{hint}") from None
-            try:
-                return function(contenders, make(*args, **kwargs))
-            except InputError as error:
-                # Where in this package a wrong argument was noticed says nothing to who gave it.
-                raise error.with_traceback(None) from None
-
-        functools.update_wrapper(called, function)
-        own, kinds = inspect.signature(function), get_type_hints(Comparison)
-        keywords = inspect.signature(make).parameters.values()
-        parameters = [keyword.replace(annotation=kinds[keyword.name]) for keyword in keywords]
-        called.__signature__ = own.replace(  # type: ignore[attr-defined]
-            parameters=[own.parameters["contenders"], *parameters]
-        )
-        lines = "".join(_documented(field.name, about.help) for field, about in stated(Comparison))
-        head, raises, tail = (function.__doc__ or "").partition("    Raises:\n")
-        called.__doc__ = f"{head}    Args:\n        contenders: What competes.\n{lines}\n{raises}{tail}"
-        # Python takes `contenders` by its name as well, which the type cannot say.
-        return called  # type: ignore[return-value]
-
-    return decorate
-
-
-def _documented(name: str, help_text: str) -> str:
-    words = re.sub(r"--([a-z-]+)", lambda option: f"`{option[1].replace('-', '_')}`", help_text)
-    return textwrap.fill(f"{name}: {words}", 118, initial_indent=" " * 8, subsequent_indent=" " * 12) + "\n"
-
-
-@_by_keywords(Comparison)
-def compare(contenders: Sequence[str], what: Comparison) -> Compared:
-    """Compare contenders on one link, or over several paths, and return a row for each contender and replication.
-
-    Contenders are words such as `["tcp/cubic", "quic/bbr"]` (see `haltere algorithms`). Several paths are given as
-    `paths=[PathConditions(rate="20Mbit/s", rtt="10ms"), PathConditions(rate="5Mbit/s", loss="1%")]`. With a probe there
-    is a column `probe_rtt_ms`: the RTT of each request, null for a lost one. `verdict` says who is first and whether
-    the difference is real; `leads` has ratio, interval and p-value of each comparison.
-
-    Raises:
-        InputError: if something given cannot be run.
-    """
-    if isinstance(contenders, str) or not all(isinstance(one, str) for one in contenders):
-        raise InputError(
-            "is not a list of contenders",
-            field="contenders",
-            given=as_written(contenders),
-            right='a list of words, such as ["tcp/cubic", "quic/bbr"]',
-        )
-    entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
-    return Compared(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))

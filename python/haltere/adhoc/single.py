@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from haltere import core
+from haltere import core, extras
 from haltere import fidelity as fidelities
 from haltere.errors import HaltereError, InputError, grouped
 from haltere.executor import Task
@@ -21,6 +19,11 @@ from haltere.plugins import store
 from haltere.results import columns, tables
 from haltere.rig import nodes
 from haltere.scenario import Scenario
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = extras.module("polars")  # a run needs none of it, its tables do
 
 _EVENTS = {
     "start": "at the start",

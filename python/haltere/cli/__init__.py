@@ -35,6 +35,8 @@ def main() -> None:
         sys.exit(_say(f"error: {error.shown(option_of(sys.argv[1:]))}"))
     except HaltereError as error:
         sys.exit(_say(f"error: {error}"))
+    except ModuleNotFoundError as error:
+        sys.exit(_missing(error))
     except BrokenPipeError:
         _write_nowhere()
         sys.exit(CLOSED_PIPE)
@@ -48,13 +50,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("HALTERE_TRACEBACK"):
             raise
-        sys.exit(
-            _say(
-                f"error: haltere itself went wrong: {type(error).__name__}: {error}\n"
-                "  HALTERE_TRACEBACK=1 shows where; please report it",
-                BROKEN,
-            )
-        )
+        sys.exit(_broken(error))
 
 
 def _run() -> None:
@@ -70,6 +66,26 @@ def _run() -> None:
             raise BrokenPipeError from None
         sys.stdout.flush()
         raise
+
+
+def _missing(error: ModuleNotFoundError) -> int:
+    """Say which extra brings a package that is not installed; return the exit code."""
+    from haltere import extras
+
+    explained = extras.explained(error)
+    if explained is not None:
+        return _say(f"error: {explained}")
+    if os.environ.get("HALTERE_TRACEBACK"):
+        raise error
+    return _broken(error)
+
+
+def _broken(error: Exception) -> int:
+    return _say(
+        f"error: haltere itself went wrong: {type(error).__name__}: {error}\n"
+        "  HALTERE_TRACEBACK=1 shows where; please report it",
+        BROKEN,
+    )
 
 
 def _write_nowhere() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from haltere import core
 from haltere import fidelity as fidelities
-from haltere.adhoc.comparison import ENTRY, entry_of
+from haltere.adhoc.comparison import FIELDS, entry_of
 from haltere.adhoc.conditions import Conditions
 from haltere.errors import ArgumentError, InputError, as_written
 from haltere.executor import Executor, Outcome, Task
@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 MEASURES = {
     name: metric
     for name, metric in METRICS.items()
-    if metric.table in ("flows", "runs") and {metric.column, metric.share_of or metric.column} <= ENTRY.keys()
+    if metric.table in ("flows", "runs") and {metric.column, metric.share_of or metric.column} <= set(FIELDS)
 }
 """The metrics that can be explained, by name: those that `compare` has."""
 
@@ -68,7 +68,7 @@ class Ground(Protocol):
         ...
 
     def entry(self, contender: str, result: dict[str, Any], seed: int, replication: int) -> dict[str, Any]:
-        """Return a run's entry, as `haltere.adhoc.comparison.ENTRY` has it."""
+        """Return a run's entry, as `haltere.adhoc.comparison.FIELDS` has it."""
         ...
 
 

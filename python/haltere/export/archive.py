@@ -26,7 +26,7 @@ from haltere import core, plugins
 from haltere.claims.findings import judged, tables_of
 from haltere.documents import Document, shown
 from haltere.errors import ArgumentError, InputError, Place
-from haltere.export import authorship, crate, guide, members, wheel
+from haltere.export import authorship, guide, members, wheel
 from haltere.files import write_whole
 from haltere.results import Results, load
 from haltere.runner.campaign import Campaign
@@ -127,6 +127,8 @@ def pack(
         InputError: if the study's files are missing, or are not those that these results came from, or authors and
             licence are nowhere stated.
     """
+    from haltere.export import crate  # noqa: PLC0415 (it needs haltere[archive], which nobody needs to unpack)
+
     results = load(folder)
     files = study_files(results, study)
     home = study or Path(str(results.manifest["study_file"])).parent

@@ -12,6 +12,9 @@ import hashlib
 import json
 from typing import Any
 
+from rocrate.model.computerlanguage import ComputerLanguage
+from rocrate.rocrate import ROCrate
+
 from haltere.export.authorship import Credits
 
 NAME = "ro-crate-metadata.json"
@@ -46,9 +49,6 @@ def metadata(members: dict[str, bytes], one: Credits, about: dict[str, Any], man
         about: `title`, `abstract`, `date`, `workflow` (the name of the study file) and `commit`.
         manifest: the campaign's manifest.
     """
-    from rocrate.model.computerlanguage import ComputerLanguage  # noqa: PLC0415 (it loads requests and jinja2)
-    from rocrate.rocrate import ROCrate  # noqa: PLC0415 (as well)
-
     crate = ROCrate(version="1.3")
     crate.name = about["title"]
     crate.description = about["abstract"] or about["title"]

@@ -155,16 +155,16 @@ def _there() -> dict[str, str]:
             one = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue
-        if _plain(name) != "haltere":
-            if _plain(name) in found:
-                continue
-            found[_plain(name)] = one.version
+        if _plain(name) in found:  # also haltere, whose extras name each other
+            continue
+        found[_plain(name)] = one.version
         left += [match[0] for need in one.requires or () if (match := _needed(need, name)) is not None]
+    found.pop("haltere", None)
     return found
 
 
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
-_PARTS = ("all", "study", "figures", "reports", "archive", "rig")
+_PARTS = ("all", "archive", "figures", "study")
 
 
 def _needed(need: str, by: str) -> re.Match[str] | None:

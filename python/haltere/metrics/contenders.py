@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from matplotlib.colors import to_rgb
 
 from haltere import core
 from haltere.results.numbers import parse
@@ -215,7 +214,7 @@ def distance(one: str, other: str, kind: str | None = None) -> float:
 
 
 def _lab(colour: str, kind: str) -> np.ndarray:
-    encoded = np.array(to_rgb(colour))
+    encoded = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
     linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
     seen = np.clip(_KINDS[kind] @ linear, 0.0, 1.0)
     found: np.ndarray = _LAB @ np.cbrt(_LMS @ seen)

@@ -7,15 +7,18 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from haltere import core
+from haltere import core, extras
 from haltere.errors import InputError, Place, as_written, counted
 from haltere.files import write_whole
 from haltere.notebook import notebook
 from haltere.results import numbers, tables
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = extras.module("polars")  # a comparison needs none of it
 
 TABLES = ("runs", "flows", "links")
 FORMAT = 1

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+from haltere import core, extras
 
-from haltere import core
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = extras.module("polars")  # a comparison needs none of it
 
-_TYPES: dict[str, pl.DataType] = {
-    "integer": pl.Int64(),
-    "number": pl.Float64(),
-    "text": pl.String(),
-    "flag": pl.Boolean(),
-}
+_TYPES = {"integer": "Int64", "number": "Float64", "text": "String", "flag": "Boolean"}
+"""The type of polars for each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,8 @@ class Column:
     @property
     def type(self) -> pl.DataType:
         """The type of the column in tables."""
-        return pl.List(_TYPES[self.kind]) if self.list else _TYPES[self.kind]
+        single: pl.DataType = getattr(pl, _TYPES[self.kind])()
+        return pl.List(single) if self.list else single
 
 
 @cache

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+from haltere import extras
 
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = extras.module("polars")  # a comparison needs none of it
 _QUANTITY = re.compile(r"^\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z%µ/]*)\s*$")
 UNITS: dict[str, tuple[float, str]] = {
     "": (1.0, "number"),

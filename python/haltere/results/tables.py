@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import polars as pl
-
+from haltere import extras
 from haltere.results import columns
 from haltere.stats.rates import jain
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = extras.module("polars")  # a comparison needs none of it
 
 
 class Run(Protocol):

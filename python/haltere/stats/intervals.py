@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-from scipy import special
+from haltere import _core, extras
 
-from haltere import _core
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from scipy import special
+else:  # a comparison needs neither
+    np = extras.module("numpy")
+    special = extras.module("scipy.special")
 
 RESAMPLES = 9999
 SAME = "identical values"
@@ -103,12 +108,17 @@ def clopper_pearson(share: float, n: int, tail: float) -> tuple[float, float]:
     return low, high
 
 
-def checked(values: Sequence[float] | npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return values as an array; raise `ValueError` if there are none or some are not finite."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ValueError(f"an interval needs a non-empty list of finite numbers, got {array.tolist()}")
-    return array
+def checked(values: Sequence[float] | npt.ArrayLike) -> list[float]:
+    """Return values as a list; raise `ValueError` if there are none or some are not finite."""
+    given: Any = values
+    given = given.tolist() if hasattr(given, "tolist") else given
+    try:
+        listed = [float(value) for value in given]
+    except (TypeError, ValueError):
+        listed = []
+    if not listed or not all(map(math.isfinite, listed)):
+        raise ValueError(f"an interval needs a non-empty list of finite numbers, got {given}")
+    return listed
 
 
 def _simple(array: npt.NDArray[np.float64], value: float, confidence: float) -> Interval | None:
@@ -122,8 +132,8 @@ def _simple(array: npt.NDArray[np.float64], value: float, confidence: float) -> 
 
 def mean(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the mean with Student's t interval; raise `ValueError` if there are no values or some are not finite."""
-    array = checked(values)
-    return Interval.of(_core.mean(array.tolist(), confidence), array.size, confidence)
+    listed = checked(values)
+    return Interval.of(_core.mean(listed, confidence), len(listed), confidence)
 
 
 def mean_of_amounts(
@@ -157,7 +167,7 @@ def median(values: Sequence[float] | npt.ArrayLike, confidence: float = 0.95, se
 
     Source: B. Efron, "Better Bootstrap Confidence Intervals", JASA 82(397), 1987.
     """
-    array = checked(values)
+    array = np.asarray(checked(values))
     value = float(np.median(array))
     simple = _simple(array, value, confidence)
     if simple:

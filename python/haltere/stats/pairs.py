@@ -5,11 +5,10 @@ They are tested in `crates/stats/src/pairs.rs`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
 
 from haltere import _core
 from haltere.stats.intervals import Interval
@@ -65,12 +64,12 @@ def paired(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> 
     Raises:
         ValueError: if the lists differ in length, are empty, or hold a value that is not positive and finite.
     """
-    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1 or x.size == 0:
-        raise ValueError(f"a paired comparison needs two lists of the same length, got {x.size} and {y.size}")
-    if not (np.isfinite(x).all() and np.isfinite(y).all() and (x > 0).all() and (y > 0).all()):
+    x, y = [float(value) for value in a], [float(value) for value in b]
+    if len(x) != len(y) or not x:
+        raise ValueError(f"a paired comparison needs two lists of the same length, got {len(x)} and {len(y)}")
+    if not all(math.isfinite(value) and value > 0 for value in (*x, *y)):
         raise ValueError("a paired comparison needs positive finite values")
-    logarithms, exact = _core.Pairs.logarithms(x.tolist(), y.tolist())
+    logarithms, exact = _core.Pairs.logarithms(x, y)
     return Paired(tuple(logarithms), exact, confidence)
 
 

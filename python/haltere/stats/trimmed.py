@@ -7,11 +7,16 @@ One odd value among ten therefore moves neither the estimate nor the verdict. Th
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
-from haltere import _core
+from haltere import _core, extras
 from haltere.stats.intervals import Interval, checked
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+else:
+    np = extras.module("numpy")  # a comparison needs none of it
 
 
 def trimmed(n: int) -> int:
@@ -25,8 +30,8 @@ def trimmed_mean(values: ArrayLike, confidence: float = 0.95) -> Interval:
     Raises:
         ValueError: if there are no values or some are not finite.
     """
-    array = checked(values)
-    return Interval.of(_core.trimmed_mean(array.tolist(), confidence), array.size, confidence)
+    listed = checked(values)
+    return Interval.of(_core.trimmed_mean(listed, confidence), len(listed), confidence)
 
 
 def typical(values: ArrayLike, confidence: float = 0.95) -> Interval:
@@ -38,8 +43,8 @@ def typical(values: ArrayLike, confidence: float = 0.95) -> Interval:
     Raises:
         ValueError: if there are no values or some are not finite.
     """
-    array = checked(values)
-    return Interval.of(_core.typical(array.tolist(), confidence), array.size, confidence)
+    listed = checked(values)
+    return Interval.of(_core.typical(listed, confidence), len(listed), confidence)
 
 
 def p_of_shift(values: ArrayLike, shift: float = 0.0) -> float:
@@ -48,7 +53,7 @@ def p_of_shift(values: ArrayLike, shift: float = 0.0) -> float:
     Raises:
         ValueError: if there are no values or some are not finite.
     """
-    return _core.p_of_shift(checked(values).tolist(), shift)
+    return _core.p_of_shift(checked(values), shift)
 
 
 def trimmed_middle(values: ArrayLike) -> float:
