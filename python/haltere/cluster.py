@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from haltere.errors import ArgumentError, as_written
+from haltere.extras import remedy
 
 SLURM_KEYS = {
     "jobs": "how many jobs, a worker each",
@@ -97,7 +98,5 @@ def options(text: str) -> dict[str, str]:
 
 def _module(name: str, field: str, given: str) -> Any:
     if importlib.util.find_spec(name) is None:
-        raise ArgumentError(
-            "needs Dask, which is not installed", field=field, given=given, right="pip install 'haltere[cluster]'"
-        )
+        raise ArgumentError("needs Dask, which is not installed", field=field, given=given, right=remedy("cluster"))
     return importlib.import_module(name)

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from haltere.errors import InputError
+from haltere.extras import remedy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,9 +30,7 @@ def to_pandas(table: pl.DataFrame) -> Any:
         InputError: if pandas is not installed.
     """
     if find_spec("pandas") is None:
-        raise InputError(
-            "needs pandas, which is not installed", field="to_pandas", right="pip install 'haltere[pandas]'"
-        )
+        raise InputError("needs pandas, which is not installed", field="to_pandas", right=remedy("pandas"))
     return import_module("pandas").DataFrame(table.to_dict(as_series=False))
 
 

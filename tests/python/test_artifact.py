@@ -90,6 +90,14 @@ def test_authors_that_cannot_be_used_are_refused(text: str, words: str, tmp_path
     assert words in str(found.value)
 
 
+def test_the_example_of_the_documentation_can_be_used(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "artifact-evaluation.md").read_text()
+    example = page.split("```text\n")[1].split("```")[0]
+    found = authorship.read(tmp_path, {authorship.FILE: example.encode()})
+    assert [one.full for one in found.authors] == ["Grace Hopper", "The measurement group"]
+    assert authorship.read(tmp_path, {authorship.FILE: authorship.EXAMPLE.encode()}).license == "CC-BY-4.0"
+
+
 def test_the_guide_has_each_claim_with_command_minutes_verdict_and_value(unpacked: Path) -> None:
     lines = (unpacked / "ARTIFACT.md").read_text().splitlines()
     (row,) = (line for line in lines if line.startswith("| 1. "))

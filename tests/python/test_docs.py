@@ -14,6 +14,7 @@ import pytest
 import lakes
 from conftest import ROOT, Haltere
 from haltere import Scenario, core, run
+from haltere.export import authorship
 
 PAGES = sorted(
     page
@@ -152,6 +153,7 @@ def test_the_page_on_starting_leads_to_another_study(haltere: Haltere, tmp_path:
 def test_the_commands_of_the_page_on_exploring_run(haltere: Haltere, tmp_path: Path) -> None:
     assert haltere("new", "my-study").returncode == 0
     (tmp_path / "my-study" / "claims.py").write_text("")
+    (tmp_path / "my-study" / "artifact.toml").write_text(authorship.EXAMPLE)
     assert haltere("run", "my-study", "--replications", "1").returncode == 0
     for name in ("before", "after"):
         (tmp_path / "results" / name).symlink_to(tmp_path / "results" / "my-study")

@@ -16,9 +16,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from haltere.errors import InputError
+from haltere.extras import remedy
 
 if find_spec("gymnasium") is None:
-    raise InputError("needs gymnasium, which is not installed", field="haltere.gym", right="pip install 'haltere[gym]'")
+    raise InputError("needs gymnasium, which is not installed", field="haltere.gym", right=remedy("gym"))
 
 from haltere.gym.policy import stamp
 from haltere.gym.single import Environment
@@ -45,9 +46,7 @@ def parallel(scenario: Space, **options: Unpack[Options]) -> ParallelEnvironment
         InputError: if something cannot be used, or PettingZoo is not installed.
     """
     if find_spec("pettingzoo") is None:
-        raise InputError(
-            "needs pettingzoo, which is not installed", field="parallel", right="pip install 'haltere[gym]'"
-        )
+        raise InputError("needs pettingzoo, which is not installed", field="parallel", right=remedy("gym"))
     from haltere.gym.several import ParallelEnvironment  # noqa: PLC0415 - it needs PettingZoo
 
     return ParallelEnvironment(scenario, **options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from haltere import core
 from haltere.errors import ArgumentError, InputError, as_written
+from haltere.extras import remedy
 from haltere.files import write_whole
 from haltere.gym.single import Environment
 from haltere.gym.vector import VectorEnvironment
@@ -44,7 +45,7 @@ def stamp(file: str | Path, environment: Environment | VectorEnvironment | Paral
         raise ArgumentError(problem, field="environment", given=as_written(str(environment)), right=right)
     if missing := [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]:
         problem = f"needs {' and '.join(missing)}, not installed"
-        raise InputError(problem, field="haltere.gym.stamp", right="pip install 'haltere[onnx]'")
+        raise InputError(problem, field="haltere.gym.stamp", right=remedy("onnx"))
     import onnx  # noqa: PLC0415 it may not be there
 
     path = Path(file)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere.errors import ArgumentError, InputError
+from haltere.extras import remedy
 from haltere.files import write_whole
 
 SERVER = "https://atlas.ripe.net"
@@ -105,8 +106,8 @@ def _client() -> Any:
     try:
         return importlib.import_module("ripe.atlas.cousteau")
     except ImportError:
-        right = "pip install 'haltere[atlas]'"
-        raise InputError("RIPE's client is not installed", field="fetch atlas", right=right) from None
+        problem = "RIPE's client is not installed"
+        raise InputError(problem, field="fetch atlas", right=remedy("atlas")) from None
 
 
 def _request(client: Any, number: int, day: date | None, probes: Sequence[int], key: str | None, server: str) -> Any:

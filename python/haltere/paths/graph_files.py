@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 
 from haltere.errors import ArgumentError, InputError, Place, as_written
+from haltere.extras import remedy
 from haltere.paths.graph import PartialView, graph_of
 from haltere.paths.label_files import text_in
 
@@ -216,7 +217,7 @@ def _by_networkx(path: Path, weights: Weights | None) -> PartialView:
     try:
         networkx: Any = importlib.import_module("networkx")
     except ImportError:
-        right = "pip install 'haltere[paths]', or an edge list"
+        right = f"{remedy('paths')}, or an edge list"
         raise InputError("needs networkx to be read", field=str(path), right=right) from None
     try:
         graph = getattr(networkx, form)(path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from haltere.errors import nearest
+from haltere.extras import remedy
 
 PREFIX = "haltere."
 """How the keys of our metadata begin."""
@@ -67,7 +68,7 @@ def _session(source: Path, name: str) -> Any:
         import onnxruntime  # noqa: PLC0415 it takes half a second to load, and may not be there
     except ImportError:
         problem = f"{name} is a trained policy, and onnxruntime is not installed"
-        raise ValueError(f"{problem}: pip install 'haltere[onnx]'") from None
+        raise ValueError(f"{problem}: {remedy('onnx')}") from None
     options = onnxruntime.SessionOptions()
     # One thread, so that sums have one order, and campaigns have a processor for each run.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
