@@ -229,6 +229,10 @@ wheel: $(VENV)/run.stamp $(CHARTS) $(NODE) | need-tools
 fresh-wheel: $(VENV)/test.stamp
 	rm -rf target/fresh-wheel dist
 	@CARGO_TARGET_DIR='$(CURDIR)/target/fresh-wheel' $(MAKE) wheel
+	@$(BIN)/python -m venv --clear target/fresh-wheel/bare
+	@$(STEP) 'install the wheel alone, in at most 120 MB, and compare' bash -euo pipefail -c 'cd target/fresh-wheel && \
+		before="$$(du -sm bare | cut -f 1)" && bare/bin/pip install --quiet ../../dist/*.whl && \
+		[ "$$(( $$(du -sm bare | cut -f 1) - before ))" -le 120 ] && bare/bin/haltere compare tcp/cubic quic/cubic --size 50kB' >/dev/null
 	@$(BIN)/python -m venv --clear target/fresh-wheel/venv
 	@$(STEP) 'install the wheel from nothing' target/fresh-wheel/venv/bin/pip install --quiet "$$(echo dist/*.whl)[all]"
 	@$(STEP) 'use it' bash -euo pipefail -c 'cd target/fresh-wheel && venv/bin/haltere new own && venv/bin/haltere run own && \

@@ -98,6 +98,11 @@ def test_the_example_of_the_documentation_can_be_used(tmp_path: Path) -> None:
     assert authorship.read(tmp_path, {authorship.FILE: authorship.EXAMPLE.encode()}).license == "CC-BY-4.0"
 
 
+def test_a_shipped_study_has_the_authors_and_the_licence_of_haltere() -> None:
+    found = authorship.read(ROOT / "studies" / "rrul", {})
+    assert found.licenses == ["Apache-2.0", "MIT"] and [one.full for one in found.authors] == ["The haltere developers"]
+
+
 def test_the_guide_has_each_claim_with_command_minutes_verdict_and_value(unpacked: Path) -> None:
     lines = (unpacked / "ARTIFACT.md").read_text().splitlines()
     (row,) = (line for line in lines if line.startswith("| 1. "))

@@ -81,6 +81,17 @@ def test_the_wheel_holds_the_charting_library_and_not_what_bundles_it(wheel: Pat
         assert b"vl-convert" not in archive.read(metadata)
 
 
+def test_the_wheel_holds_the_lock_file_and_needs_no_large_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read("haltere/export/lock.txt") == (ROOT / "requirements" / "all.txt").read_bytes()
+        (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+        lines = archive.read(name).decode().splitlines()
+    needs = [line.removeprefix("Requires-Dist: ") for line in lines if line.startswith("Requires-Dist: ")]
+    always = [need for need in needs if "extra ==" not in need]
+    assert always and not [need for need in always if need.startswith(("numpy", "polars", "scipy", "matplotlib"))]
+    assert "Provides-Extra: all" in lines
+
+
 def test_the_wheel_says_which_linux_it_needs(wheel: Path) -> None:
     """`linux_x86_64`, which maturin gives to what is tied to this machine, cannot be uploaded."""
     assert sys.platform != "linux" or "manylinux" in wheel.name
@@ -90,6 +101,21 @@ def test_the_package_comes_from_the_wheel(installed: Run) -> None:
     done = installed("python", "-c", "import haltere; print(haltere.__file__)")
     assert done.returncode == 0, done.stderr
     assert not Path(done.stdout.strip()).is_relative_to(ROOT)
+
+
+def test_an_installation_gives_its_wheel_back(wheel: Path, installed: Run, tmp_path: Path) -> None:
+    """Archives of results hold it (`haltere pack`)."""
+    code = (
+        f"from haltere.export import wheel; open({str(tmp_path / 'back.whl')!r}, 'wb').write(wheel.installed().content)"
+    )
+    done = installed("python", "-c", code)
+    assert done.returncode == 0, done.stderr
+
+    def held(file: Path) -> dict[str, bytes]:
+        with zipfile.ZipFile(file) as opened:
+            return {name: opened.read(name) for name in opened.namelist() if not name.endswith("/RECORD")}
+
+    assert held(tmp_path / "back.whl") == held(wheel)
 
 
 def test_a_comparison_runs(installed: Run) -> None:

@@ -42,6 +42,8 @@ _LEFT_OUT = ("parts", "__pycache__")
 _PLAYGROUND = Path(__file__).parents[3] / "target" / "playground" / "playground.html"
 """Where a clone builds the page."""
 _CODE = (".py", ".c", ".h", ".rs", ".so", ".onnx")
+_WORD = r"^[\w.+-]+$"
+"""A name or version of an archive that is printed: no control characters."""
 
 Sameness = Literal["same", "equal", "different", "missing"]
 """Equal bytes; the same content in other bytes (of another version of polars); other content; not there."""
@@ -50,7 +52,7 @@ Sameness = Literal["same", "equal", "different", "missing"]
 class _Claim(BaseModel):
     model_config = ConfigDict(frozen=True)
 
-    name: StrictStr
+    name: Annotated[StrictStr, Field(pattern=_WORD)]
     sentence: StrictStr
     verdict: StrictStr
     numbers: tuple[StrictStr, ...]
@@ -62,8 +64,8 @@ class _Pack(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     study_file: Annotated[StrictStr, Field(pattern=r"^[^/\\]+$")]
-    haltere: StrictStr
-    core: StrictStr
+    haltere: Annotated[StrictStr, Field(pattern=_WORD)]
+    core: Annotated[StrictStr, Field(pattern=_WORD)]
     variant: StrictStr | None
     replications: Annotated[StrictInt, Field(ge=1)]
     experiments: tuple[StrictStr, ...]
@@ -146,6 +148,7 @@ def pack(
         found["playground.html"] = page.read_bytes()
     claims = guide.told(results, home)
     facts = _facts(results, credit, found) | {"wheel": made and made.name, "no_wheel": why, "hashed": hashed}
+    facts["needs"] = made and made.needs
     found["CITATION.cff"] = authorship.citation(credit, facts)
     found[".zenodo.json"] = authorship.zenodo(credit, facts)
     found[PACK] = _json(_described(results) | {"wheel": _about(made, why), "claims": [one.data() for one in claims]})

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, model_validator
 
+from haltere import shipped
 from haltere.documents import Document, shown
 from haltere.errors import InputError, Place, in_words
 
@@ -87,7 +89,7 @@ class Credits(BaseModel):
 
 
 def read(folder: Path, files: dict[str, bytes]) -> Credits:
-    """Return what the file says.
+    """Return what the file says; of a shipped study without one, the authors and the licence of haltere.
 
     Args:
         folder: the study's folder, for the error.
@@ -97,6 +99,9 @@ def read(folder: Path, files: dict[str, bytes]) -> Credits:
         InputError: if it is missing, or lacks something; it says everything that is to be written, and where.
     """
     place = shown(folder / FILE)
+    if FILE not in files and shipped.called(folder) is not None:
+        own = metadata("haltere")
+        return Credits(license=own["License-Expression"], authors=(Author(name=own["Author"]),))
     if FILE not in files:
         raise InputError(
             "an archive names its authors and its licence, which haltere cannot know: write them into this file",

@@ -99,8 +99,8 @@ def write(results: Results, facts: dict[str, Any], found: Sequence[Told]) -> byt
     Args:
         results: the results.
         facts: what `haltere.export.archive` knows: `name`, `title`, `abstract`, `authors`, `license`, `wheel` (its name
-            or None), `no_wheel` (why), `hashed` (whether the packages have hashes), `playground`, `code`, `report`, and
-            `run` (the command that runs the campaign).
+            or None), `no_wheel` (why), `needs` (of the wheel, if it is tied to a system), `hashed` (whether the
+            packages have hashes), `playground`, `code`, `report`, and `run` (the command that runs the campaign).
         found: the claims.
     """
     manifest = results.manifest
@@ -137,7 +137,7 @@ def _install(facts: dict[str, Any]) -> list[str]:
     hashes = "--require-hashes " if facts["hashed"] else ""
     lines = [
         "## From nothing but Python", "",
-        "Python 3.11 or newer, Linux, no root, some 450 MB of packages. The last line unpacks the archive beside this "
+        "Python 3.11 or newer, Linux, no root, some 570 MB of packages. The last line unpacks the archive beside this "
         "folder, runs the study again, compares all tables to the byte, and says in one line what agreed.",
         "", "```console", f"$ tar xzf {name}.tar.gz && cd {name}", "$ python3 -m venv lab",
         f"$ lab/bin/pip install {hashes}-r install/requirements.txt",
@@ -154,6 +154,8 @@ def _install(facts: dict[str, Any]) -> list[str]:
             "rights. Read it; `--allow-code` then runs it. Without, the tables are compared and claims are not judged.",
             "",
         ]
+    if facts["wheel"] and facts["needs"]:
+        lines += [f"The wheel was not built for older systems: it needs {facts['needs']}.", ""]
     if not facts["wheel"]:
         lines += [f"The wheel is not inside: {facts['no_wheel']}.", ""]
     if facts["playground"]:

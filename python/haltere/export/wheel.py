@@ -10,6 +10,7 @@ import base64
 import csv
 import hashlib
 import io
+import platform
 import re
 import zipfile
 from dataclasses import dataclass
@@ -35,6 +36,14 @@ class Wheel:
 
     name: str
     content: bytes
+
+    @property
+    def needs(self) -> str:
+        """The C library that it needs, if it was built for the machine alone on which it is packed; else empty."""
+        if not re.search(r"-linux_\w+\.whl$", self.name):
+            return ""
+        name, version = platform.libc_ver()
+        return f"{name or 'a C library'} {version} or newer"
 
     @property
     def digest(self) -> str:
