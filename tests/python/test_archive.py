@@ -12,35 +12,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from artifacts import ARTIFACT, CLAIMS
 from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, load
 from haltere.errors import InputError
 from haltere.export import archive
 from haltere.export import tables as export
 from haltere.stats import mean_of_amounts
-
-CLAIMS = """
-from haltere.claims import ahead, all_of, claim
-from haltere.claims.comparison import compare
-
-OVER = {"rate": ["5Mbit/s", "20Mbit/s"], "loss": ["0%", "2%"]}
-
-@claim("QUIC finishes | sooner.", source="section 1")
-def sooner(tables):
-    '''QUIC's completion time is the lower one.'''
-    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over=OVER)
-    return all_of(ahead("Completion time, QUIC to TCP", found.pooled(), found.metric))
-"""
-ARTIFACT = """
-license = "CC-BY-4.0"
-[[authors]]
-given = "Grace"
-family = "Hopper"
-orcid = "0000-0002-1825-0097"
-affiliation = "A university"
-[[authors]]
-name = "The committee"
-"""
 
 
 @pytest.fixture(scope="module")

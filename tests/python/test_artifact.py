@@ -7,37 +7,16 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from artifacts import ARTIFACT, CLAIMS
 from conftest import ROOT, SMALL_STUDY, Haltere
-from haltere import Study, core
+from haltere import Study, core, load
 from haltere.errors import InputError
-from haltere.export import archive, authorship, crate, wheel
+from haltere.export import archive, authorship, crate, guide, wheel
 
 VALIDATOR = ROOT / "target" / "crate" / "bin" / "python"
-CLAIMS = """
-from haltere.claims import ahead, all_of, claim
-from haltere.claims.comparison import compare
-
-OVER = {"rate": ["5Mbit/s", "20Mbit/s"], "loss": ["0%", "2%"]}
-
-@claim("QUIC finishes | sooner.", source="section 1")
-def sooner(tables):
-    '''QUIC's completion time is the lower one.'''
-    found = compare(tables, "base", "completion_time", "transport", "quic", "tcp", over=OVER)
-    return all_of(ahead("Completion time, QUIC to TCP", found.pooled(), found.metric))
-"""
-ARTIFACT = """
-license = "CC-BY-4.0"
-keywords = ["QUIC"]
-[[authors]]
-given = "Grace"
-family = "Hopper: \\"Amazing\\""
-orcid = "0000-0002-1825-0097"
-affiliation = "A university"
-[[authors]]
-name = "The committee"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +93,15 @@ def test_the_guide_has_each_claim_with_command_minutes_verdict_and_value(unpacke
     assert float(minutes) == 0.1 and verdict in ("*confirmed*", "*contradicted*", "*undecided*")
     assert value.startswith("Completion time, QUIC to TCP: ")
     assert "by Grace Hopper" in "\n".join(lines) and "playground.html" in "\n".join(lines)
+
+
+def test_the_minutes_of_the_experiments_are_those_of_the_campaign(made: Path) -> None:
+    results = load(made / "results")
+    found = guide.minutes(results)
+    events = results.runs.group_by("experiment").agg(pl.col("events").sum())
+    of = dict(events.iter_rows())
+    assert sum(found.values()) == pytest.approx(results.manifest["sessions"][0]["wall_s"] / 60)
+    assert found["base"] / found["pairs"] == pytest.approx(of["base"] / of["pairs"])
 
 
 def test_the_commands_of_the_guide_work(unpacked: Path, haltere: Haltere, tmp_path: Path) -> None:

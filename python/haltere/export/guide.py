@@ -82,15 +82,11 @@ def minutes(results: Results) -> dict[str, float]:
     runs = results.runs
     weights = runs["events"].fill_null(0).to_list()
     weights = weights if all(weights) else [1] * runs.height
+    each = whole / (sum(weights) or 1)
     found = dict.fromkeys(results.manifest["experiments"], 0.0)
     for name, weight in zip(runs["experiment"].to_list(), weights, strict=True):
-        found[name] += whole * weight / sum_of(weights)
+        found[name] += each * weight
     return found
-
-
-def sum_of(weights: Sequence[float]) -> float:
-    """Return the sum of some weights, or 1 where there are none."""
-    return sum(weights) or 1
 
 
 def write(results: Results, facts: dict[str, Any], found: Sequence[Told]) -> bytes:
