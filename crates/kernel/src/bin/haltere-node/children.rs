@@ -116,7 +116,7 @@ impl Children {
     /// Takes the children that have ended.
     pub fn reap(&mut self, events: &mut Vec<Event>) {
         // One signal may stand for many.
-        while matches!(read(&self.signals, &mut [0; 128]), Ok(_)) {}
+        while read(&self.signals, &mut [0; 128]).is_ok() {}
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             let Some(child) = self.programs.iter().find(|(_, known)| **known == pid).map(|(child, _)| *child) else {
                 continue;
