@@ -17,7 +17,7 @@ from haltere.errors import InputError
 from haltere.plugins import store
 from haltere.rig import kernel, modules
 from kernel_files import fetched
-from rigs import run, scenario
+from rigs import needs_node, run, scenario
 
 PAGE = ROOT / "docs" / "how-to" / "linux-congestion-controls.md"
 OWN = ROOT / "tests" / "data" / "linux-cc"
@@ -206,6 +206,19 @@ def test_validate_lays_model_and_kernel_of_one_file_on_top_of_one_another(halter
     answer = haltere(*command, "--replications", "1", "--json")
     assert answer.returncode == 0, answer.stderr
     assert json.loads(answer.stdout)["agrees"] is True
+
+
+@needs_node
+@needs_modules
+def test_a_file_is_a_module_of_a_node(haltere: Haltere, mine: Path) -> None:
+    contenders = [f"tcp@linux/./{mine.name}", f"tcp@linux/./{mine.name}+steps=60", f"tcp/./{mine.name}"]
+    command = ["compare", *contenders, "--fidelity", "stack", "--rate", "20Mbit/s", "--rtt", "30ms", "--size", "1MiB"]
+    answer = haltere(*command, "--replications", "2", "--json")
+    assert answer.returncode == 0, answer.stderr
+    took = {row["contender"]: row["completion_s"] for row in json.loads(answer.stdout)}
+    kernel, steps, model = (took[contender] for contender in contenders)
+    assert kernel == pytest.approx(model, rel=0.01)
+    assert steps < 0.9 * kernel
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ pub const ETHERNET: usize = 14;
 /// The most bytes of a frame's payload.
 pub const ROOM: usize = 1500;
 /// The most bytes of records that belong together.
-const MOST: usize = 1 << 20;
+const MOST: usize = 1 << 21;
 /// Bytes of the page for events, and those of the length before them.
 pub const PAGE: usize = 4096;
 /// See [`PAGE`].
@@ -71,8 +71,8 @@ pub enum Command {
     },
     /// Load a module.
     Load {
-        /// Its file, by its path on the host.
-        path: String,
+        /// The bytes of its file.
+        image: Vec<u8>,
         /// Values of its parameters, such as `a=1 b=2`.
         options: String,
     },
@@ -329,7 +329,7 @@ mod tests {
             Command::Listen { socket: 1, local, congestion: "cubic".into(), options: Options::default() },
             Command::Connect { socket: 2, local, remote: local, congestion: "bbr".into(), options: Options::default() },
             Command::Route { card: 1, to: Ipv4Addr::new(10, 0, 0, 2), advmss: None, initcwnd: Some(32) },
-            Command::Load { path: "/tmp/mine.ko".into(), options: "a=1".into() },
+            Command::Load { image: vec![0x7f; 5000], options: "a=1".into() },
             Command::Subflows(8),
             Command::Endpoint { address: Ipv4Addr::new(10, 0, 0, 2), flags: 2 },
             Command::Write { socket: 2, bytes: 1 << 40 },

@@ -44,6 +44,8 @@ const SUBFLOWS: u8 = 8;
 const SIGNAL: u32 = 1;
 const SUBFLOW: u32 = 2;
 const BACKUP: u32 = 4;
+/// The largest file of a module, bytes.
+const LARGEST_MODULE: usize = 1 << 20;
 /// The word by which the kernel-wide parameter of HyStart is known among a host's settings.
 const HYSTART: &str = "tcp_cubic.hystart";
 
@@ -299,8 +301,11 @@ impl Host {
         if !self.is_new(format!("the module {name}"), Some(options.clone()), &end.contender)? {
             return Ok(());
         }
+        let image = std::fs::read(path).ok().filter(|image| image.len() <= LARGEST_MODULE).ok_or_else(|| {
+            Error::Missing(format!("{path} is no module of at most {LARGEST_MODULE} bytes: run the contender again"))
+        })?;
         self.set_up()?;
-        self.node.command(Command::Load { path: path.clone(), options: options.clone() });
+        self.node.command(Command::Load { image, options: options.clone() });
         let refused = self.settle()?.map(std::io::Error::from_raw_os_error);
         refused.map_or(Ok(()), |why| {
             let set = if options.is_empty() { "none is set" } else { options };

@@ -10,7 +10,7 @@ use haltere_net::rng::Streams;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is prepared for flows that programs carry, or whose congestion control is a module, by the number of the flow.
+/// The programs and modules of flows that have some, by the number of the flow.
 #[cfg(feature = "kernels")]
 pub type Programs = BTreeMap<usize, haltere_kernel::Prepared>;
 /// The programs of each flow: there are none.

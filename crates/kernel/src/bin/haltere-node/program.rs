@@ -168,7 +168,7 @@ impl Program {
             Command::Set { name, value } => (HOST, set(&name, &value)),
             Command::Address { card, alias, address, prefix } => (HOST, give_address((card, alias), address, prefix)),
             Command::Route { card, to, advmss, initcwnd } => (HOST, set_route(card, to, advmss, initcwnd)),
-            Command::Load { path, options } => (HOST, load(&path, &options)),
+            Command::Load { image, options } => (HOST, load(&image, &options)),
             Command::Subflows(most) => (HOST, netlink::subflows(most).map_err(errno)),
             Command::Endpoint { address, flags } => (HOST, netlink::endpoint(address, flags).map_err(errno)),
             Command::Listen { socket, local, congestion, options } => {
@@ -405,11 +405,9 @@ fn give_address((card, alias): (u8, u8), address: Ipv4Addr, prefix: u8) -> Resul
     if alias == 0 { sys::switch_on(any.as_fd(), &name).map_err(errno) } else { Ok(()) }
 }
 
-/// Loads a module, whose file is the host's.
-fn load(path: &str, options: &str) -> Result<(), Errno> {
-    let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+fn load(image: &[u8], options: &str) -> Result<(), Errno> {
     let options = std::ffi::CString::new(options).map_err(|_| Errno::INVAL)?;
-    rustix::system::finit_module(&file, &options, 0)
+    rustix::system::init_module(image, &options)
 }
 
 fn set_route(card: u8, to: Ipv4Addr, advmss: Option<u32>, initcwnd: Option<u32>) -> Result<(), Errno> {
