@@ -3,7 +3,9 @@
 use crate::contender::{Contender, Switch, Transport};
 #[cfg(feature = "stacks")]
 use haltere_net::registry::Registry;
-use haltere_net::registry::{is_file, shown};
+#[cfg(feature = "kernels")]
+use haltere_net::registry::is_file;
+use haltere_net::registry::shown;
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;

@@ -83,6 +83,7 @@ struct Site<'a> {
     kernels: Kernels,
     files: Option<&'a Files>,
     agents: &'a [(usize, Desk)],
+    #[cfg_attr(not(feature = "kernels"), allow(dead_code, reason = "only kernels carry programs"))]
     programs: &'a Programs,
 }
 

@@ -1,4 +1,5 @@
 //! The programs of flows, and the modules of their congestion controls. They are prepared outside, by whoever knows programs; here is told where they are to run.
+#![cfg_attr(not(feature = "kernels"), allow(unused_imports, reason = "only kernels carry programs"))]
 
 use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
