@@ -291,7 +291,7 @@ class Capture:
 
     Spec: `{"taps": [{"netns", "interface"}], "flows": [{"flow", "protocol": "tcp" | "udp", "server": END, "client":
     END}], "links": [{"link", "direction", "offered": POINT, "departed": POINT or null, "arrived": POINT, "to":
-    [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "packets": bool, "pcap": file prefix, "ring_bytes"}` with
+    [address] or null, "rate_bps", "delay_ns"}], "epoch_ns", "pcap": file prefix, "ring_bytes"}` with
     END `{"tap": number, "address", "port": number or null, "facing": bool}` (`facing`: the tap is at the neighbour's
     interface that faces the end) and POINT `{"tap": number, "way": "incoming" | "outgoing"}` or a list of them. `to`
     keeps packets to these addresses only. `delay_ns` is how long after the end of serialisation a packet is seen to
@@ -305,7 +305,7 @@ class Capture:
         """Open the taps; returns once they listen."""
 
     def stop(self, until_ns: int | None = None) -> str:
-        """Close the taps and return `{"flows", "links", "records", "lost_records", "error", "packets"}`.
+        """Close the taps and return `{"flows", "links", "records", "lost_records", "error"}`.
 
         Packets offered to a link later than `until_ns` from time zero (`epoch_ns`, or the start) are not counted but
         still tell what became of earlier ones: without later ones, what has not come out counts as inside.

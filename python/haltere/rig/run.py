@@ -27,7 +27,6 @@ def run_job(job: Json, *, wall_clock: bool = False) -> Json:
     """Run a job: `scenario` (JSON text), `seed`, `replication`, and optionally `sample_ns` for time series.
 
     On the wall clock a run that the machine disturbed is repeated; the result says so, and how late packets were.
-    With `packets` every packet is in the result, and `taps` says which tap is whose.
     """
     job = {**job, "scenario": core.parse(job["scenario"])}
     if not wall_clock:
@@ -82,8 +81,7 @@ def _emulator(rig: Rig, job: Json) -> Iterator[Any]:
 def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     what = rig.plan
     cpu = _cpu_s()
-    spec = _capture_spec(rig) | {"packets": bool(job.get("packets"))}
-    capture = _core.Capture(json.dumps(spec))
+    capture = _core.Capture(json.dumps(_capture_spec(rig)))
     phase = _core.clock_phase(job["seed"], job["replication"])
     capture.start()
     try:
@@ -93,9 +91,8 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
     finally:
         seen = json.loads(capture.stop())
     _count_queues(rig, seen["links"])
-    packets = {"taps": spec["flows"], "packets": seen["packets"]} if spec["packets"] else {}
     if emulator is None:
-        return result(what, answer, seen, seen["links"]) | packets
+        return result(what, answer, seen, seen["links"])
     report = json.loads(emulator.stop())
     late = report["lateness_s"]
     more = {
@@ -103,7 +100,7 @@ def _measured(rig: Rig, job: Json, emulator: Any) -> Json:
         "emulator_cpu_s": report["cpu_s"],
         "endpoints_cpu_s": max(0.0, _cpu_s() - cpu - report["cpu_s"]),
     }
-    return result(what, answer, seen, report["links"], more) | packets
+    return result(what, answer, seen, report["links"], more)
 
 
 def _count_queues(rig: Rig, links: list[Json]) -> None:

@@ -4,7 +4,7 @@
 //! read at different times.
 
 use super::spec::{
-    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, Heading, LinkAnswer, LinkSpec, Point, Points, Spec, Transport,
+    Answer, EndSpec, FlowAnswer, FlowSpec, Heading, LinkAnswer, LinkSpec, Point, Points, Spec, Transport,
 };
 use crate::error::HostError;
 use crate::meters::{self, ClientMeter, End, Event, Known, Packet, Protocol, ServerMeter};
@@ -22,15 +22,7 @@ pub(super) struct Analysis {
     known: HashMap<Ends, Option<(usize, End)>>,
     /// Packets at each tap, incoming and outgoing, where a link is watched.
     events: Vec<[Option<Vec<Event>>; 2]>,
-    rows: Vec<Row>,
     records: u64,
-}
-
-struct Row {
-    packet: Packet,
-    tap: u32,
-    heading: Heading,
-    flow: Option<(usize, End)>,
 }
 
 impl Analysis {
@@ -44,7 +36,7 @@ impl Analysis {
         }
         let client = |flow: &FlowSpec| ClientMeter::measuring_after(Span::from_nanos(flow.measure_after_ns));
         let meters = spec.flows.iter().map(|flow| (ServerMeter::default(), client(flow))).collect();
-        Ok(Analysis { spec, meters, known: HashMap::new(), events, rows: vec![], records: 0 })
+        Ok(Analysis { spec, meters, known: HashMap::new(), events, records: 0 })
     }
 
     pub(super) fn spec(&self) -> &Spec {
@@ -59,8 +51,7 @@ impl Analysis {
             let (identity, length, destination) = (packet.identity, packet.length, *packet.destination.ip());
             events.push(Event { at, identity, length, destination });
         }
-        let flow = self.flow_of(&packet);
-        if let Some((i, from)) = flow {
+        if let Some((i, from)) = self.flow_of(&packet) {
             let outgoing = heading == Heading::Outgoing;
             let faced = |end: &EndSpec| outgoing == ((from == End::Server) == end.facing);
             let ((server, client), spec) = (&mut self.meters[i], &self.spec.flows[i]);
@@ -71,9 +62,6 @@ impl Analysis {
             if spec.client.taps().any(|own| own == tap) && faced(&spec.client) {
                 client.take(&packet, from);
             }
-        }
-        if self.spec.packets {
-            self.rows.push(Row { packet, tap: tap as u32, heading, flow });
         }
     }
 
@@ -93,8 +81,7 @@ impl Analysis {
     pub(super) fn finish(self, zero: Time, until: Time, lost: u64, error: Option<String>) -> Answer {
         let flows = self.spec.flows.iter().zip(&self.meters).map(|(f, m)| flow(f, m, zero)).collect();
         let links = self.spec.links.iter().map(|link| self.link(link, until)).collect();
-        let packets = self.spec.packets.then(|| columns(&self.rows, &self.spec.flows, zero));
-        Answer { flows, links, records: self.records, lost_records: lost, error, packets }
+        Answer { flows, links, records: self.records, lost_records: lost, error }
     }
 
     fn link(&self, link: &LinkSpec, until: Time) -> LinkAnswer {
@@ -169,24 +156,4 @@ fn flow(spec: &FlowSpec, (server, client): &(ServerMeter, ClientMeter), zero: Ti
 /// Nanoseconds from `zero` to `t`, which may be before.
 fn from_zero(t: Time, zero: Time) -> i64 {
     t.as_nanos().wrapping_sub(zero.as_nanos()).cast_signed()
-}
-
-fn columns(rows: &[Row], flows: &[FlowSpec], zero: Time) -> Columns {
-    let mut c = Columns::default();
-    for Row { packet: p, tap, heading, flow } in rows {
-        c.t_ns.push(from_zero(p.at, zero));
-        c.tap.push(*tap);
-        c.outgoing.push(*heading == Heading::Outgoing);
-        c.flow.push(flow.map(|(i, _)| flows[i].flow));
-        c.from_server.push(flow.is_some_and(|(_, from)| from == End::Server));
-        c.length.push(p.length);
-        c.payload.push(p.payload);
-        c.seq.push(p.seq);
-        c.ack.push(p.ack);
-        c.flags.push(p.flags);
-        c.sack.push(p.sacks().to_vec());
-        c.data_seq.push(p.mapping.map(|m| m.data));
-        c.subflow_seq.push(p.mapping.map(|m| m.subflow));
-    }
-    c
 }

@@ -8,8 +8,8 @@ mod ring;
 mod spec;
 
 pub use spec::{
-    Answer, Columns, EndSpec, FlowAnswer, FlowSpec, Heading, LinkAnswer, LinkSpec, OtherSpec, Point, Points, Spec,
-    TapSpec, Transport,
+    Answer, EndSpec, FlowAnswer, FlowSpec, Heading, LinkAnswer, LinkSpec, OtherSpec, Point, Points, Spec, TapSpec,
+    Transport,
 };
 
 use crate::clock;

@@ -19,9 +19,6 @@ pub struct Spec {
     /// The reading of `CLOCK_MONOTONIC` that is time zero of the answer; the capture's start if absent.
     #[serde(default)]
     pub epoch_ns: Option<u64>,
-    /// Whether the answer holds every packet.
-    #[serde(default)]
-    pub packets: bool,
     /// Headers of all packets are written to `PREFIX.TAP.INTERFACE.pcap`.
     #[serde(default)]
     pub pcap: Option<String>,
@@ -192,9 +189,6 @@ pub struct Answer {
     pub lost_records: u64,
     /// Why the answer is doubtful, if it is.
     pub error: Option<String>,
-    /// Each packet, if wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub packets: Option<Columns>,
 }
 
 /// One flow. Times are in seconds from the client's first packet unless said otherwise.
@@ -234,35 +228,4 @@ pub struct LinkAnswer {
     /// Its packets, drops and delays.
     #[serde(flatten)]
     pub counts: LinkCounts,
-}
-
-/// Packets, a column each, in the order of time at each tap.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Columns {
-    /// Time from zero, ns.
-    pub t_ns: Vec<i64>,
-    /// Number of the tap.
-    pub tap: Vec<u32>,
-    /// Whether the tap's host sent it.
-    pub outgoing: Vec<bool>,
-    /// The flow's number, if it belongs to one.
-    pub flow: Vec<Option<u32>>,
-    /// Whether it comes from the flow's server.
-    pub from_server: Vec<bool>,
-    /// Bytes with IP header.
-    pub length: Vec<u32>,
-    /// Bytes of payload.
-    pub payload: Vec<u32>,
-    /// TCP's sequence number.
-    pub seq: Vec<u32>,
-    /// TCP's acknowledgement number.
-    pub ack: Vec<u32>,
-    /// TCP's flags, FIN being 1.
-    pub flags: Vec<u8>,
-    /// SACK blocks, each its first sequence number and the one after its last, in the packet's order.
-    pub sack: Vec<Vec<(u32, u32)>>,
-    /// Where MPTCP's mapping begins in the data, if the packet has one.
-    pub data_seq: Vec<Option<u64>>,
-    /// Where it begins in the subflow, the SYN having number 0.
-    pub subflow_seq: Vec<Option<u32>>,
 }
