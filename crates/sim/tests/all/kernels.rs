@@ -61,6 +61,22 @@ fn a_kernel_and_its_model_take_the_same_time() {
 }
 
 #[test]
+fn with_its_cards_memory_a_kernel_sends_as_many_acknowledgements_as_the_model() {
+    if !kernel() {
+        return;
+    }
+    let link = json!({ "rate": "20Mbit/s", "delay": "20ms", "queue": "2bdp" });
+    let acknowledgements = |contender| {
+        let result = run(&on_link(&[flow(contender, "4MB")], &link));
+        (result.links[1].offered_packets, result.flows[0].sent_packets)
+    };
+    let kernel = acknowledgements("tcp@linux/newreno");
+    let (veth, virtio) = (acknowledgements("tcp/newreno"), acknowledgements("tcp/newreno+receive-overhead=728B"));
+    assert_eq!(kernel.0.abs_diff(virtio.0), 0, "{kernel:?}, {virtio:?}, {veth:?}");
+    assert!(kernel.0 > veth.0 + 50, "{kernel:?}, {veth:?}");
+}
+
+#[test]
 fn ten_flows_share_two_kernels() {
     if !kernel() {
         return;

@@ -32,6 +32,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "rto-min", "", "+rto-min=1s"),
         ("tcp", "ack-delay", "-hurried-acks", "+ack-delay=10ms"),
         ("tcp", "receive-window", "", "+receive-window=16KiB"),
+        ("tcp", "receive-overhead", "+receive-window=16KiB", "+receive-overhead=100B"),
         ("tcp", "max-receive-window", "+receive-window=16KiB", "+max-receive-window=20KiB"),
         ("tcp", "send-buffer", "", "+send-buffer=32KiB"),
         ("tcp", "l4s", "+ecn=accurate", "+l4s"),

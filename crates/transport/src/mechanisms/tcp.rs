@@ -3,7 +3,7 @@
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::cc::{RenoFriendly, SlowStart};
 use crate::tcp::EchoRule;
-use crate::tcp::config::{Config, RtoRule};
+use crate::tcp::config::{Config, RtoRule, window_share};
 use haltere_net::Span;
 
 type Tcp = Mechanism<Config>;
@@ -402,6 +402,18 @@ pub const TCP: &[Tcp] = &[
         (|c| Value::Number(c.sack_compression_acks.into()), |c, v| c.sack_compression_acks = v.small()),
     )
     .only("QUIC has none: write +ack-reordering=…"),
+    Tcp::new(
+        "receive-overhead",
+        Kind::Bytes(0, 1 << 16),
+        "memory that a received segment takes beside its data, by which a buffer is more than its window: 728B for virtual network cards",
+        "the card's driver decides: 960 for veth, 728 for virtio_net; struct sk_buff, truesize",
+        (|c| Value::Number(c.receive_overhead), |c, v| {
+            let largest = c.max_receive_window / window_share(c.receive_overhead);
+            c.receive_overhead = v.number();
+            c.max_receive_window = largest * window_share(c.receive_overhead);
+        }),
+    )
+    .only("QUIC's windows are bytes of data"),
     Tcp::new(
         "receive-window",
         Kind::Bytes(2_048, 1 << 30),

@@ -52,12 +52,18 @@ pub(super) struct Rules {
 }
 
 /// The part of a receive buffer that is advertised as window once full segments have arrived, in 256ths. The rest is
-/// for the host's own overhead (Linux: `scaling_ratio`, which is 128 before the first segment). It depends on the
-/// network device: 153 was measured on veth, 158 on TUN.
-pub const WINDOW_SHARE: u64 = 153;
-/// The memory that a received segment takes beside its data, bytes: Linux's `struct sk_buff` (256) and the buffer of its
-/// headers (704, of which 320 are `struct skb_shared_info`). [`WINDOW_SHARE`] follows from it for segments of 1448 bytes.
-pub(super) const SEGMENT_OVERHEAD: u64 = 960;
+/// for the host's own overhead (Linux: `scaling_ratio`, which is 128 before the first segment).
+pub const WINDOW_SHARE: u64 = window_share(RECEIVE_OVERHEAD);
+/// The memory that a received segment takes beside its data, bytes, where network namespaces are joined (veth): Linux's `struct sk_buff`
+/// (256) and the buffer of its headers (704, of which 320 are `struct skb_shared_info`). The driver of a network card decides.
+pub const RECEIVE_OVERHEAD: u64 = 960;
+/// Data bytes of a full segment, from whose memory the share is computed.
+const FULL_SEGMENT: u64 = 1448;
+
+/// The share of a buffer that is window, in 256ths, if a segment takes so much memory beside its data (Linux: `tcp_measure_rcv_mss`).
+pub const fn window_share(overhead: u64) -> u64 {
+    FULL_SEGMENT * 256 / (FULL_SEGMENT + overhead)
+}
 
 /// Configuration of a TCP endpoint. The defaults are Linux's.
 #[derive(Clone, Debug)]
@@ -184,6 +190,8 @@ pub struct Config {
     /// measurements, with a buffer of 16 MiB, so that flow control does not limit the sender in place of congestion
     /// control.
     pub initial_receive_window: u64,
+    /// The memory that a received segment takes beside its data, bytes.
+    pub receive_overhead: u64,
     /// The largest receive window of auto-tuning, bytes: [`WINDOW_SHARE`] of the largest buffer, here 128 MiB.
     pub max_receive_window: u64,
     /// The number of retransmissions of a SYN or SYN-ACK before the connection fails (Linux: 6).
@@ -267,6 +275,7 @@ impl Config {
             nagle: false,
             paced: false,
             initial_receive_window: 8 << 20,
+            receive_overhead: RECEIVE_OVERHEAD,
             max_receive_window: (128 << 20) / 256 * WINDOW_SHARE,
             syn_retries: 6,
             data_retries: 15,

@@ -1,7 +1,5 @@
 //! The memory that data behind a gap takes in the receiver's buffer.
 
-use super::config::SEGMENT_OVERHEAD;
-
 /// The number of segments that are stored as one (Linux: `MAX_SKB_FRAGS`).
 const TOGETHER: u64 = 17;
 
@@ -18,13 +16,13 @@ pub(crate) struct Held {
 
 impl Held {
     /// Bytes of memory. Segments that continue a range are stored with it and take no memory beside their data, up to a
-    /// number of them (Linux: `tcp_ooo_try_coalesce`, `skb_try_coalesce`).
-    pub(super) fn memory(self) -> u64 {
+    /// number of them (Linux: `tcp_ooo_try_coalesce`, `skb_try_coalesce`). The others take `overhead` each.
+    pub(super) fn memory(self, overhead: u64) -> u64 {
         if self.bytes == 0 {
             return 0;
         }
         let stored = self.ranges as u64 + self.bytes / (TOGETHER * self.mss.max(1));
-        self.bytes.saturating_add(stored.saturating_mul(SEGMENT_OVERHEAD))
+        self.bytes.saturating_add(stored.saturating_mul(overhead))
     }
 }
 
@@ -34,10 +32,10 @@ mod tests {
 
     #[test]
     fn segments_that_continue_a_range_take_memory_for_their_data_alone() {
-        let memory = |segments: u64, ranges| Held { bytes: segments * 1000, ranges, mss: 1000 }.memory();
+        let memory = |segments: u64, ranges| Held { bytes: segments * 1000, ranges, mss: 1000 }.memory(960);
         assert_eq!(memory(0, 0), 0);
-        assert_eq!(memory(3, 1), 3000 + SEGMENT_OVERHEAD);
-        assert_eq!(memory(3, 3), 3000 + 3 * SEGMENT_OVERHEAD);
-        assert_eq!(memory(18, 1), 18_000 + 2 * SEGMENT_OVERHEAD);
+        assert_eq!(memory(3, 1), 3000 + 960);
+        assert_eq!(memory(3, 3), 3000 + 3 * 960);
+        assert_eq!(memory(18, 1), 18_000 + 2 * 960);
     }
 }

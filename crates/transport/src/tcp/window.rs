@@ -1,6 +1,6 @@
 //! Dynamic right-sizing of the receive window (M. Fisk, W. Feng, 2001; Linux: `tcp_rcv_space_adjust`).
 
-use super::config::{Config, SEGMENT_OVERHEAD, WINDOW_SHARE};
+use super::config::{Config, window_share};
 use super::memory::Held;
 use super::ticks::timestamp;
 use haltere_net::Time;
@@ -26,6 +26,8 @@ pub(crate) struct Window {
     pub since: Time,
     pub from: u64,
     pub measured: u64,
+    /// The memory of a segment beside its data, bytes.
+    overhead: u64,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
     announced: u16,
 }
@@ -50,12 +52,12 @@ pub(crate) enum Arrival {
     },
 }
 
-/// The part of the window for which this memory leaves no room.
-fn window_of(memory: u64) -> u64 {
-    (u128::from(memory) * u128::from(WINDOW_SHARE)).div_ceil(256) as u64
-}
-
 impl Window {
+    /// The part of the window for which this memory leaves no room.
+    fn window_of(&self, memory: u64) -> u64 {
+        (u128::from(memory) * u128::from(window_share(self.overhead))).div_ceil(256) as u64
+    }
+
     pub fn new(config: &Config) -> Window {
         let buffer = config.initial_receive_window.min(MOST_WINDOW);
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
@@ -64,7 +66,7 @@ impl Window {
         while max >> scale > 65_535 && scale < 14 {
             scale += 1;
         }
-        let clamp = (buffer / 128).saturating_mul(WINDOW_SHARE).min(max).max(buffer);
+        let clamp = (buffer / 128).saturating_mul(window_share(config.receive_overhead)).min(max).max(buffer);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
             space: if clamp > buffer { first_space(buffer, announced) } else { buffer },
@@ -77,6 +79,7 @@ impl Window {
             since: Time::ZERO,
             from: 0,
             measured: buffer.min(10 * announced),
+            overhead: config.receive_overhead,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
     }
@@ -100,20 +103,21 @@ impl Window {
     /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
     /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
     pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
-        let taken = held.memory();
+        let taken = held.memory(self.overhead);
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
-            Arrival::InOrder { len } => (taken + len + SEGMENT_OVERHEAD, 2 * self.announced().max(len)),
+            Arrival::InOrder { len } => (taken + len + self.overhead, 2 * self.announced().max(len)),
             Arrival::Appended { len } => (taken + len, 2 * self.announced().max(len)),
             Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
         };
-        self.enlarge(window_of(taken), increment)
+        self.enlarge(self.window_of(taken), increment)
     }
 
     /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
     /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
     pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
-        held.bytes + elsewhere > 0 && window_of(held.memory()).saturating_add(elsewhere) > self.clamp / 2
+        held.bytes + elsewhere > 0
+            && self.window_of(held.memory(self.overhead)).saturating_add(elsewhere) > self.clamp / 2
     }
 
     fn announced(&self) -> u64 {
@@ -129,7 +133,7 @@ impl Window {
     /// How much a segment behind a gap increases the window: by less if the host's overhead is much of its memory, and then
     /// only while the window is small (Linux: `__tcp_grow_window`).
     fn increment(&self, len: u64, mss: u64) -> u64 {
-        let mut memory = window_of(len + SEGMENT_OVERHEAD);
+        let mut memory = self.window_of(len + self.overhead);
         if memory <= len {
             return 2 * self.announced().max(len);
         }
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn the_share_of_the_window_follows_from_the_memory_of_a_full_segment() {
         // Linux: `tcp_measure_rcv_mss` sets `scaling_ratio` to the data's share of a segment's memory, in 256ths.
-        assert_eq!(FULL * 256 / (FULL + SEGMENT_OVERHEAD), WINDOW_SHARE);
+        assert_eq!((window_share(960), window_share(728)), (153, 170));
     }
 
     #[test]
@@ -210,7 +214,7 @@ mod tests {
         while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {
             steps += 1;
         }
-        let last = clamp - window_of(FULL + SEGMENT_OVERHEAD);
+        let last = clamp - window.window_of(FULL + 960);
         assert_eq!(window.space, last);
         assert_eq!(steps, (last - first).div_ceil(2 * FULL));
     }
