@@ -11,10 +11,10 @@ import argparse
 import statistics
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from haltere.adhoc.conditions import Conditions
-from haltere.adhoc.packets import Difference, between
+from haltere.adhoc.packets import Difference, first_difference
 
 SEED = 1
 CONTROLS = ("cubic", "newreno", "bbr")
@@ -51,13 +51,7 @@ class Cell:
             queue=self.queue,
             size=self.size,
         )
-        kernel = replace(conditions, fidelity="stack")
-        (found,) = between(
-            conditions.scenario([f"tcp/{self.control}"]),
-            kernel.scenario([f"tcp@linux/{self.control}"]),
-            seed=SEED,
-            replication=self.replication,
-        )
+        (found,) = first_difference([f"tcp/{self.control}"], conditions, seed=SEED, replication=self.replication)
         return found
 
 
