@@ -41,7 +41,7 @@ def program_of(contender: str) -> Any:
     name = core.contender(contender)
     program = programs.every()[name["transport"], name["implementation"]]
     if program not in programs.available():
-        pytest.skip(f"{contender} needs {', '.join(programs.base.missing(program))}")
+        pytest.skip(f"{name['implementation']} is not there: {programs.base.missing(program)}")
     return program
 
 

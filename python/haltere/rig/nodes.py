@@ -42,7 +42,11 @@ _NO_DICE_OF_THE_PROCESSOR = "~0x4000000000000010"
 
 def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "model") -> str:
     """Run one scenario as `core.run` does, with the programs that carry its flows."""
-    parsed = Scenario(scenario) if isinstance(scenario, str) else scenario
+    try:
+        parsed = Scenario(scenario) if isinstance(scenario, str) else scenario
+    except _core.ScenarioError:
+        # The core says what is wrong, as of any run that fails.
+        return core.run(scenario, seed, replication, fidelity)
     try:
         with prepared(parsed, seed, replication, fidelity) as flows:
             if not flows:
