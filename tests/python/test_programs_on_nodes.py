@@ -13,12 +13,9 @@ import pytest
 from conftest import Haltere
 from haltere import Scenario, core, fidelity, trace
 from haltere.errors import HaltereError
-from haltere.rig import kernel, nodes, programs
+from haltere.rig import nodes, programs
+from rigs import needs_node
 
-needs_node = pytest.mark.skipif(
-    not any(kernel.can_be_a_node(one) for one in kernel.built()),
-    reason="no user-mode Linux that can be a node has been built here: `haltere kernel build`",
-)
 PAIRS = (
     "tcp@apache+wget2/cubic",
     "tcp@apache+wget2_http11/bbr",
@@ -196,5 +193,5 @@ def test_nothing_stays_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     for name in ("haltere-programs-old", "else"):
         os.utime(tmp_path / name, (1, 1))
     assert json.loads(nodes.run(scenario("tcp@nginx+curl/cubic"), 1, 0, "stack"))["status"] == "ok"
-    # What is young may be of a run that has just begun.
+    # A young folder may be of a run that has just begun.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["else", "haltere-programs-new"]

@@ -46,8 +46,13 @@ const SUBFLOW: u32 = 2;
 const BACKUP: u32 = 4;
 /// The largest file of a module, bytes.
 const LARGEST_MODULE: usize = 1 << 20;
-/// The word by which the kernel-wide parameter of HyStart is known among a host's settings.
+/// The kernel-wide parameter of HyStart, which only CUBIC has.
 const HYSTART: &str = "tcp_cubic.hystart";
+const CUBIC: &str = "cubic";
+
+fn is_without_hystart(end: &End) -> bool {
+    end.congestion == CUBIC && end.settings.without_hystart
+}
 
 /// The own address and port and the peer's.
 type Tuple = (SocketAddrV4, SocketAddrV4);
@@ -168,6 +173,8 @@ pub(crate) struct Host {
     addresses: Vec<Address>,
     /// The settings that somebody asks for, and who.
     settings: BTreeMap<String, (Option<String>, String)>,
+    /// CUBIC has no HyStart.
+    without_hystart: bool,
     pub mtu: u16,
     connections: BTreeMap<u32, Connection>,
     by_tuple: BTreeMap<Tuple, u32>,
@@ -198,13 +205,15 @@ impl Host {
     pub fn boot(mut boot: Boot, end: &End, mtu: u16) -> Result<Host, Error> {
         let [a, b] = (end.node as u16).to_be_bytes();
         boot.cards = vec![Identity { mac: [2, 0, 0, 0, a, b], mtu }];
-        if end.settings.without_hystart {
+        let without_hystart = is_without_hystart(end);
+        if without_hystart {
             boot.parameters.push(format!("{HYSTART}=0"));
         }
         let mut host = Host {
             node: Node::boot(&boot)?,
             addresses: Vec::new(),
             settings: BTreeMap::new(),
+            without_hystart,
             mtu,
             connections: BTreeMap::new(),
             by_tuple: BTreeMap::new(),
@@ -239,9 +248,12 @@ impl Host {
                 self.node.command(Command::Set { name: (*name).to_owned(), value: value.clone() });
             }
         }
-        if end.congestion == "cubic" {
-            let off = end.settings.without_hystart.then(|| "0".to_owned());
-            self.is_new(HYSTART.to_owned(), off, &end.contender)?;
+        // The kernel was told at its boot.
+        if end.congestion == CUBIC && is_without_hystart(end) != self.without_hystart {
+            let contender = &end.contender;
+            return Err(Error::Missing(format!(
+                "{contender} and what is before it want {HYSTART} set differently on one host: give each its own hosts"
+            )));
         }
         for way in &end.ways {
             if self.addresses.contains(&way.own) {

@@ -66,7 +66,7 @@ impl Traffic {
         let (bytes, completed) = (self.client.counts().payload_bytes, self.client.counts().completed);
         self.client.take(&packet, if way == Way::Out { Side::Client } else { Side::Server });
         let counts = self.client.counts();
-        // What comes after the client has closed completes nothing.
+        // A packet that comes after the client has closed completes nothing.
         if counts.completed == completed { 0 } else { counts.payload_bytes - bytes }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn join(
             between.mtu,
             Time::ZERO,
         );
-        let kit = Kit { port: slot.kernel_port().map_err(wrong)?, ..kit.map_err(wrong)? };
+        let kit = Kit { port: slot.kernel_port(), ..kit.map_err(wrong)? };
         one(n, spec, &between, (kit, slot), brokers).map_err(wrong)?;
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! The transport at each end of a flow, with the mechanisms that its contender sets.
 
+#[cfg(feature = "kernels")]
+use super::roster::port_of_kernel;
 use super::transports::Kit;
 #[cfg(feature = "kernels")]
 use super::transports::Way;
@@ -117,7 +119,7 @@ impl End<'_> {
             role: self.role,
             node,
             ways: ways.iter().map(way).collect(),
-            port: *port,
+            port: port_of_kernel(*port)?,
             congestion: module.as_ref().map_or(congestion.unwrap_or_default().to_owned(), |module| module.name.clone()),
             module: module.as_deref().cloned(),
             contender: contender.to_string(),

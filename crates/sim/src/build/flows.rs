@@ -117,7 +117,7 @@ fn kit(
         rtts: flow.mqtt().is_none(),
         moves: !flow.migrate.is_empty(),
         ways: ways(contender, &path.ways),
-        port: slot.kernel_port().map_err(|message| wrong(i, message))?,
+        port: slot.kernel_port(),
         tos: flow.tos.unwrap_or(0),
         paths: usable_paths(contender, &path.ways),
         shadows: shadows.to_vec(),

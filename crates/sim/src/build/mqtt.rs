@@ -118,7 +118,7 @@ impl Brokers {
             hosts,
             phases: hosts.map(|host| site.phase(host)),
             ways: flows::ways(contender, &to.ways),
-            port: deliver.kernel_port().map_err(wrong)?,
+            port: deliver.kernel_port(),
             mtu: to.ways[0].mtu,
             paths: flows::usable_paths(contender, &to.ways),
             contender: contender.clone(),

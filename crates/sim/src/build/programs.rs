@@ -61,7 +61,7 @@ pub fn placed(
     replication: u64,
 ) -> Result<Vec<Placed>, ScenarioError> {
     use super::flows::{subject, wrong};
-    use super::roster::Roster;
+    use super::roster::{Roster, port_of_kernel};
     use haltere_kernel::ip;
     use haltere_kernel::programs::HOME;
     let mut all = Vec::new();
@@ -85,7 +85,7 @@ pub fn placed(
             node: path.server.0,
             server: ip(path.first().server).to_string(),
             client: ip(path.first().client).to_string(),
-            port: slot.kernel_port().map_err(|message| wrong(number, message))?,
+            port: port_of_kernel(slot.kernel_port()).map_err(|message| wrong(number, message))?,
             size: flow.total(),
             lacking: haltere_kernel::ready().err().map(|e| e.to_string()),
             home: HOME,

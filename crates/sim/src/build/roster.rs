@@ -9,6 +9,15 @@ use std::collections::BTreeSet;
 /// The first port inside kernels.
 const FIRST_PORT: u32 = 5000;
 
+/// A port of a kernel, of the number that [`Slot::kernel_port`] gives.
+///
+/// # Errors
+/// If a kernel has no such port.
+#[cfg(feature = "kernels")]
+pub(super) fn port_of_kernel(number: u32) -> Result<u16, String> {
+    u16::try_from(number).map_err(|_| "there are more flows than a kernel has ports: take fewer".into())
+}
+
 /// The part that a process belongs to, by its number among the scenario's flows, probes or loads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
@@ -49,13 +58,9 @@ impl Slot {
         Port(self.0)
     }
 
-    /// The port inside kernels, and of a rig (`python/haltere/rig/plan.py`).
-    ///
-    /// # Errors
-    /// If there are more parts than ports.
-    pub fn kernel_port(self) -> Result<u16, String> {
-        let port = u16::try_from(FIRST_PORT + self.0).map_err(|_| "there are more flows than ports: take fewer")?;
-        Ok(port)
+    /// The port inside kernels, and of a rig (`python/haltere/rig/plan.py`). A simulation may have more parts than a kernel has ports.
+    pub fn kernel_port(self) -> u32 {
+        FIRST_PORT + self.0
     }
 
     pub fn connection(self) -> ConnectionId {
@@ -104,5 +109,19 @@ impl Roster {
     /// The processes, and the owner of each.
     pub fn finish(self) -> (Vec<Spawn>, Vec<Owner>) {
         (self.spawns, self.owners)
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "kernels")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulation_has_more_parts_than_a_kernel_has_ports() {
+        let last = Roster::default().slots(100_000).last().unwrap().kernel_port();
+        assert_eq!(last, FIRST_PORT + 99_999);
+        assert!(port_of_kernel(last).unwrap_err().contains("take fewer"));
+        assert_eq!(port_of_kernel(FIRST_PORT), Ok(5000));
     }
 }

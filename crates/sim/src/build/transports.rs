@@ -71,7 +71,7 @@ pub(super) struct Kit {
     /// The nodes of the client and of the server, their paths, the server's port there and the packets' type of service, for kernels.
     pub hosts: [NodeId; 2],
     pub ways: Vec<Way>,
-    pub port: u16,
+    pub port: u32,
     pub tos: u8,
     pub streams: Streams,
 }

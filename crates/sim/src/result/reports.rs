@@ -81,7 +81,7 @@ pub fn with_reports(mut result: Map<String, Value>, reports: Vec<ClientReport>) 
             }
         }
     }
-    // What ended the whole run stays its reason.
+    // The reason that ended the whole run stays.
     let own = result.get("error").and_then(Value::as_str).is_some_and(|error| !error.starts_with("flow "));
     if let Some(error) = failed.filter(|_| !own) {
         result.insert("status".into(), "failed".into());

@@ -163,6 +163,11 @@ fn two_wishes_for_one_host_are_refused() {
     let scenario = Scenario::from_json(&both.to_string()).unwrap();
     let error = run_at(Fidelity::Stack, &scenario, 1, 0).unwrap_err();
     assert!(error.to_string().contains("want net.ipv4.tcp_sack set differently on one host"), "{error}");
+    // A kernel that has begun without the wish would not heed it.
+    let both = on_link(&[flow("tcp@linux/bbr", "1kB"), flow("tcp@linux/cubic-hystart", "1kB")], &link);
+    let scenario = Scenario::from_json(&both.to_string()).unwrap();
+    let error = run_at(Fidelity::Stack, &scenario, 1, 0).unwrap_err();
+    assert!(error.to_string().contains("tcp_cubic.hystart set differently on one host"), "{error}");
 }
 
 #[test]
