@@ -84,9 +84,16 @@ fn kernels() -> Option<PathBuf> {
     Some(cache.join("haltere").join("kernels"))
 }
 
-/// The numbers in a kernel's name, by which the newest is known.
-fn version(name: &str) -> Vec<u32> {
-    name.split(|c: char| !c.is_ascii_digit()).take(3).map(|number| number.parse().unwrap_or(0)).collect()
+/// The newest series of kernels that the model was shown to agree with (`AGREED` of `python/haltere/rig/kernel.py`).
+const AGREED: [u32; 2] = [7, 3];
+
+/// The key by which kernels are sorted, from their names: the newest is the greatest, but for those beyond [`AGREED`]. Among equals it is the
+/// one whose timers tick as Debian's do.
+fn rank(name: &str) -> (bool, Vec<u32>, bool, &str) {
+    let numbers: Vec<u32> =
+        name.split(|c: char| !c.is_ascii_digit()).take(3).map(|number| number.parse().unwrap_or(0)).collect();
+    let agreed = numbers.get(..2).is_some_and(|series| series <= AGREED.as_slice());
+    (agreed, numbers, name.contains("-hz250-"), name)
 }
 
 /// A kernel that can be a node, and the library that it is started with.
@@ -106,7 +113,7 @@ fn usable(folder: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 impl Boot {
-    /// How the newest kernel in the user's cache is started; `HALTERE_KERNEL` names another one there. `HALTERE_NODE` names the program
+    /// How the kernel is started that is the default in the user's cache, of those that can be nodes; `HALTERE_KERNEL` names another one. `HALTERE_NODE` names the program
     /// inside.
     ///
     /// # Errors
@@ -132,11 +139,23 @@ impl Boot {
         let folders = folders
             .filter_map(|folder| Some((folder.as_ref().ok()?.file_name().into_string().ok()?, folder.ok()?.path())));
         let all = folders.filter(|(name, _)| fits(name)).filter_map(|(name, folder)| Some((name, usable(&folder)?)));
-        let newest = all.max_by_key(|(name, _)| (version(name), name.clone()));
-        let (_, (program, preloaded)) = newest.ok_or_else(|| {
+        let chosen = all.max_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)));
+        let (_, (program, preloaded)) = chosen.ok_or_else(|| {
             let which = named.map_or_else(String::new, |name| format!(" {name}"));
             Error::Missing(format!("there is no kernel{which} that can be a node: build one by `haltere kernel build` (once; some minutes, no root)"))
         })?;
         Ok(Boot::new(program, preloaded, PathBuf::new()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rank;
+
+    #[test]
+    fn the_newest_kernel_comes_first_but_for_those_that_nobody_has_compared() {
+        let mut names = ["7.10.1-hz250-a", "6.12.9-hz250-a", "7.3.0-hz1000-a", "6.12.117-hz250-a", "7.3.0-hz250-a"];
+        names.sort_by(|a, b| rank(b).cmp(&rank(a)));
+        assert_eq!(names, ["7.3.0-hz250-a", "7.3.0-hz1000-a", "6.12.117-hz250-a", "6.12.9-hz250-a", "7.10.1-hz250-a"]);
     }
 }

@@ -49,6 +49,15 @@ pub enum Answer {
     Pipe(Option<Vec<u8>>),
 }
 
+/// When a kernel says that it sends something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notify {
+    /// As soon as it does.
+    AtOnce,
+    /// Never: its ring is looked at when it waits.
+    Never,
+}
+
 /// A card.
 #[derive(Debug)]
 pub struct Card {
@@ -126,6 +135,22 @@ impl Card {
         }
         // Rings are looked at whenever the kernel waits: it need not say that it has put something there.
         ring.disable_notification(memory).map_err(|_| Fault("a ring is not in the kernel's memory"))
+    }
+
+    /// Has the kernel say at once that it sends something, or not say it any more.
+    ///
+    /// # Errors
+    /// If the ring is not in the kernel's memory.
+    pub fn notify(&mut self, wanted: Notify) -> Result<(), Fault> {
+        let (ring, Some(memory)) = (&mut self.rings[SEND], &self.memory) else { return Ok(()) };
+        if !ring.ready() {
+            return Ok(());
+        }
+        let done = match wanted {
+            Notify::AtOnce => ring.enable_notification(memory).map(|_| ()),
+            Notify::Never => ring.disable_notification(memory),
+        };
+        done.map_err(|_| Fault("a ring is not in the kernel's memory"))
     }
 
     /// Hands a frame to the kernel. Returns whether there was room for it.

@@ -199,7 +199,7 @@ impl Endpoint for KernelEndpoint {
             if self.end.ways.len() > 1
                 && let Some(one) = host.get(self.number)
             {
-                one.events.push_back(Event::Multipath);
+                one.tell(Event::Multipath);
             }
             host.run(cx.now, self.number);
         }
@@ -221,13 +221,13 @@ impl Endpoint for KernelEndpoint {
                 }
             }
         }
-        host.run(cx.now, self.number);
+        host.run_ahead([cx.now, cx.horizon()], self.number);
         drop(host);
         self.record(before, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        self.host().run(cx.now, self.number);
+        self.host().run_ahead([cx.now, cx.horizon()], self.number);
         self.record(None, cx);
     }
 
@@ -238,7 +238,7 @@ impl Endpoint for KernelEndpoint {
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
         let mut host = self.host();
         host.run(cx.now, self.number);
-        let (path, ecn, packet) = host.get(self.number)?.packets.pop_front()?;
+        let (path, ecn, packet) = host.take_packet(self.number)?;
         drop(host);
         self.record(None, cx);
         let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
@@ -246,7 +246,7 @@ impl Endpoint for KernelEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.with(|one| one.events.pop_front())
+        self.host().take_event(self.number)
     }
 
     fn open(&mut self) -> Option<StreamId> {

@@ -57,6 +57,15 @@ fn is_without_hystart(end: &End) -> bool {
 /// The own address and port and the peer's.
 type Tuple = (SocketAddrV4, SocketAddrV4);
 
+/// A packet that the kernel has sent, on a path.
+type Sent = (PathId, Ecn, Vec<u8>);
+
+/// Takes the first of what happened, if it did by now.
+fn first<T>(all: &mut VecDeque<(Time, T)>, now: Time) -> Option<T> {
+    all.front().filter(|(at, _)| *at <= now)?;
+    all.pop_front().map(|(_, one)| one)
+}
+
 /// One end of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
@@ -70,8 +79,12 @@ pub(crate) struct Connection {
     tuple: Option<Tuple>,
     /// The program's number for it, once there is one.
     socket: Option<u32>,
-    pub packets: VecDeque<(PathId, Ecn, Vec<u8>)>,
-    pub events: VecDeque<Event>,
+    /// What the kernel has sent, and when.
+    packets: VecDeque<(Time, Sent)>,
+    /// What is to be told, and since when.
+    events: VecDeque<(Time, Event)>,
+    /// The time of what happens.
+    at: Time,
     pub readable: u64,
     /// The peer has ended its stream, all of which was read by the program.
     ended: bool,
@@ -92,8 +105,15 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    fn has_output(&self) -> bool {
-        !self.packets.is_empty() || !self.events.is_empty()
+    /// When there is something to send or to tell, if there is.
+    fn output(&self) -> Option<Time> {
+        let (packet, event) = (self.packets.front().map(|one| one.0), self.events.front().map(|one| one.0));
+        packet.into_iter().chain(event).min()
+    }
+
+    /// Notes what is to be told to the application.
+    pub fn tell(&mut self, event: Event) {
+        self.events.push_back((self.at, event));
     }
 
     /// Bytes that were written and never sent. What MPTCP sends on two subflows counts twice.
@@ -123,7 +143,7 @@ impl Connection {
     pub fn tell_writable(&mut self) {
         if self.unsent() < self.low_water {
             self.low_water = 0;
-            self.events.push_back(Event::Writable(StreamId(0)));
+            self.tell(Event::Writable(StreamId(0)));
         }
     }
 
@@ -132,17 +152,17 @@ impl Connection {
             return;
         }
         if !std::mem::replace(&mut self.finished_told, true) {
-            self.events.push_back(Event::Finished(StreamId(0)));
+            self.tell(Event::Finished(StreamId(0)));
         }
         if self.directions.values().any(Direction::has_finished) && !std::mem::replace(&mut self.closed_told, true) {
-            self.events.push_back(Event::Closed);
+            self.tell(Event::Closed);
         }
     }
 
     fn open(&mut self, now: Time) {
         if !std::mem::replace(&mut self.connected, true) {
             self.stats.connected_at = Some(now);
-            self.events.push_back(Event::Connected);
+            self.tell(Event::Connected);
         }
     }
 
@@ -153,7 +173,7 @@ impl Connection {
             _ => CloseReason::ProtocolViolation("the kernel has given the connection up"),
         };
         if !std::mem::replace(&mut self.closed_told, true) {
-            self.events.push_back(Event::Failed(reason));
+            self.tell(Event::Failed(reason));
         }
     }
 }
@@ -186,8 +206,10 @@ pub(crate) struct Host {
     made: u32,
     /// How far it was set up, by the kernel's time.
     set_up: Time,
-    /// The time of the last run.
+    /// The time of what the kernel has done last.
     now: Time,
+    /// The time in the world.
+    world: Time,
     /// There is something for the next run.
     pending: bool,
     /// The connection whose process is called when the kernel wants to run.
@@ -223,6 +245,7 @@ impl Host {
             made: 0,
             set_up: Time::ZERO,
             now: Time::ZERO,
+            world: Time::ZERO,
             pending: false,
             leader: None,
             faults: end.faults.clone(),
@@ -490,6 +513,7 @@ impl Host {
     /// Hands a packet of a connection to the kernel.
     pub fn deliver(&mut self, number: u32, mut packet: Vec<u8>, ecn: Ecn, now: Time) {
         let Some(one) = self.connections.get_mut(&number) else { return };
+        one.at = now;
         one.stats.received_packets += 1;
         one.stats.received_wire_bytes += packet.len() as u64;
         if one.traffic.is_some() {
@@ -517,17 +541,32 @@ impl Host {
 
     /// Runs the kernel if it has something to do at this time.
     pub fn run(&mut self, now: Time, by: u32) {
+        self.run_ahead([now, now], by);
+    }
+
+    /// Whether the kernel may run on through instants at which nothing comes to it: nobody but its programs works on its connections.
+    fn looks_ahead(&self) -> bool {
+        self.furnished && self.programs.len() == self.connections.len()
+    }
+
+    /// Runs the kernel if it has something to do at this time, and on until something else may happen.
+    pub fn run_ahead(&mut self, [now, until]: [Time; 2], by: u32) {
+        self.world = now;
         if self.over || !(self.pending || self.node.next_wake() <= now + LEAD) {
             return;
         }
         if let Some(socket) = self.connections.get(&by).filter(|one| one.watched).and_then(|one| one.socket) {
             self.node.command(Command::Sample { socket });
         }
-        (self.now, self.pending) = (now, false);
-        if let Err(why) = self.node.run(now + LEAD) {
-            self.over = true;
-            self.faults.raise(why.to_string());
-            return;
+        let until = if self.looks_ahead() { until } else { now };
+        self.pending = false;
+        match self.node.run_ahead(now + LEAD, until + LEAD) {
+            Ok(at) => self.now = Time::ZERO + at.since(Time::ZERO + LEAD),
+            Err(why) => {
+                self.over = true;
+                self.faults.raise(why.to_string());
+                return;
+            }
         }
         self.sort_packets(by);
         while let Some(news) = self.node.poll_event() {
@@ -556,6 +595,18 @@ impl Host {
         known.or_else(|| of_port(destination.port())).or_else(|| of_port(source.port())).copied()
     }
 
+    /// The next packet of a connection that was sent by now.
+    pub fn take_packet(&mut self, number: u32) -> Option<Sent> {
+        let (world, one) = (self.world, self.connections.get_mut(&number)?);
+        first(&mut one.packets, world)
+    }
+
+    /// The next event of a connection that happened by now.
+    pub fn take_event(&mut self, number: u32) -> Option<Event> {
+        let (world, one) = (self.world, self.connections.get_mut(&number)?);
+        first(&mut one.events, world)
+    }
+
     /// Gives each packet to its connection. Packets of connections that nobody has any more go nowhere.
     fn sort_packets(&mut self, by: u32) {
         while let Some((_, packet)) = self.node.take() {
@@ -565,8 +616,9 @@ impl Host {
             let Some(one) = self.connections.get_mut(&number) else { continue };
             let direction = one.directions.entry((segment.source, segment.destination)).or_default();
             direction.on_sent(&segment, self.now, &mut one.stats);
+            one.at = self.now;
             let path = one.path(*segment.source.ip(), *segment.destination.ip());
-            one.packets.push_back((path, segment.ecn, packet));
+            one.packets.push_back((self.now, (path, segment.ecn, packet)));
             one.tell_writable();
             if number != by {
                 self.ring(number);
@@ -585,7 +637,7 @@ impl Host {
             let number = own.into_iter().find_map(|own| self.by_tuple.get(&(own, remote)).copied())?;
             self.by_socket.insert(socket, number);
             let one = self.connections.get_mut(&number)?;
-            one.socket = Some(socket);
+            (one.socket, one.at) = (Some(socket), self.now);
             one.open(self.now);
             return Some(number);
         }
@@ -601,11 +653,12 @@ impl Host {
         };
         let number = *self.by_socket.get(&socket)?;
         let one = self.connections.get_mut(&number)?;
+        one.at = self.now;
         match news {
             News::Connected { .. } => one.open(self.now),
             News::Received { bytes, .. } => {
                 if one.readable == 0 {
-                    one.events.push_back(Event::Readable(StreamId(0)));
+                    one.tell(Event::Readable(StreamId(0)));
                 }
                 one.readable += bytes;
             }
@@ -623,18 +676,23 @@ impl Host {
         Some(number)
     }
 
+    /// When the kernel wants to run next.
+    fn next_wake(&self) -> Time {
+        match self.node.next_wake() {
+            Time::NEVER => Time::NEVER,
+            wake => Time::ZERO + wake.since(Time::ZERO + LEAD),
+        }
+    }
+
     /// When the process of a connection is to be called.
     pub fn wake(&self, number: u32) -> Time {
         if self.over {
             return Time::NEVER;
         }
         match self.connections.get(&number) {
-            Some(one) if one.has_output() => self.now,
-            Some(_) if self.leader == Some(number) => match self.node.next_wake() {
-                Time::NEVER => Time::NEVER,
-                wake => Time::ZERO + wake.since(Time::ZERO + LEAD),
-            },
-            _ => Time::NEVER,
+            Some(one) if self.leader == Some(number) => one.output().unwrap_or(Time::NEVER).min(self.next_wake()),
+            Some(one) => one.output().unwrap_or(Time::NEVER),
+            None => Time::NEVER,
         }
     }
 }

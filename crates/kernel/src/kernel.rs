@@ -1,7 +1,7 @@
 //! A kernel that runs when it is told to, at the time that it is told.
 
 use crate::boot::Boot;
-use crate::card::{Answer, Card, Memory};
+use crate::card::{Answer, Card, Memory, Notify};
 use crate::error::{Error, Fault};
 use crate::pin::{self, Pin};
 use crate::process::Process;
@@ -30,6 +30,8 @@ const SLICE: Duration = Duration::from_millis(100);
 const TIME_OF_DAY: u64 = 1_704_067_200_000_000_000;
 /// The most times that a kernel may run at one instant, and the most messages before it waits.
 const ROUNDS: u32 = 100_000;
+/// No ring is to be told anything.
+const NO_INTERRUPTS: [bool; vhost::RINGS] = [false; vhost::RINGS];
 /// The most frames that it may send at one instant.
 const FRAMES: usize = 1 << 20;
 
@@ -53,11 +55,17 @@ pub struct Kernel {
     /// Times of the kernel's clock, ns.
     now: u64,
     wake: u64,
+    /// It runs freely until then.
+    window: u64,
+    /// When it has sent something in this window.
+    sent_at: Option<u64>,
     origin: u64,
     patience: Duration,
     /// Why it has ended.
     over: Option<Error>,
     booting: bool,
+    /// When its cards say that they send something.
+    notify: Notify,
     dropped: u64,
     rounds: u64,
     requests: u32,
@@ -87,7 +95,7 @@ impl Kernel {
             let (socket, theirs) = pair(SocketType::STREAM)?;
             handed.push(theirs);
             let card = Card::new(*identity).map_err(|Fault(why)| Error::Broken(why, String::new()))?;
-            slots.push(Slot { card, socket, pipe: None, incoming: VecDeque::new(), interrupt: [false; vhost::RINGS] });
+            slots.push(Slot { card, socket, pipe: None, incoming: VecDeque::new(), interrupt: NO_INTERRUPTS });
         }
         let file = File::from(copy()?);
         let memory = MmapRegion::from_file(FileOffset::new(file, 0), PAGE_BYTES).map_err(host("map memory"))?;
@@ -103,10 +111,13 @@ impl Kernel {
             sent: VecDeque::new(),
             now: 0,
             wake: travel::NEVER,
+            window: origin,
+            sent_at: None,
             origin,
             patience: boot.patience,
             over: None,
             booting: true,
+            notify: Notify::Never,
             dropped: 0,
             rounds: 0,
             requests: 0,
@@ -165,18 +176,29 @@ impl Kernel {
     /// # Errors
     /// If the kernel dies, hangs, or breaks a protocol. It does not run any more then.
     pub fn run(&mut self, now: Time) -> Result<(), Error> {
+        self.run_ahead(now, now).map(|_| ())
+    }
+
+    /// Runs the kernel at a time, and on through later instants before `until` as long as it sends nothing. Returns the time of what it has
+    /// sent. It has then done all that there was to do at that time, and asks for the next. What it does is the same with any `until`
+    /// before which nothing comes to it; a kernel whose programs read the clock often runs faster if it need not ask at each reading.
+    ///
+    /// # Errors
+    /// As [`Kernel::run`].
+    pub fn run_ahead(&mut self, now: Time, until: Time) -> Result<Time, Error> {
         if let Some(why) = &self.over {
             return Err(why.clone());
         }
-        let done = self.run_up_to(now.as_nanos().saturating_add(self.origin));
+        let [now, until] = [now, until].map(|time| time.as_nanos().saturating_add(self.origin));
+        let done = self.run_up_to(now, until.clamp(now.saturating_add(1), travel::NEVER));
         if let Err(why) = &done {
             self.over = Some(why.clone());
             self.wake = travel::NEVER;
         }
-        done
+        done.map(|at| Time::ZERO + Span::from_nanos(at.saturating_sub(self.origin)))
     }
 
-    fn run_up_to(&mut self, now: u64) -> Result<(), Error> {
+    fn run_up_to(&mut self, now: u64, until: u64) -> Result<u64, Error> {
         if now < self.now || now >= travel::NEVER {
             return Err(Error::Host(format!("a kernel cannot run at {now} ns: its time is {} ns", self.now)));
         }
@@ -184,31 +206,74 @@ impl Kernel {
             // A kernel does not survive that its time passes a timer, so timers that are due earlier run first. Frames wait meanwhile.
             let waiting: Vec<_> = self.slots.iter_mut().map(|slot| std::mem::take(&mut slot.incoming)).collect();
             while self.wake < now {
-                self.run_at(self.wake)?;
+                self.run_at(self.wake, self.wake + 1)?;
             }
             for (slot, frames) in self.slots.iter_mut().zip(waiting) {
                 slot.incoming = frames;
             }
         }
-        self.run_at(now)
+        self.run_at(now, until.max(now + 1))
     }
 
-    fn run_at(&mut self, now: u64) -> Result<(), Error> {
-        self.now = now;
+    /// Runs the kernel from a time on, until another one or until it sends something. Returns the time of what it has sent.
+    fn run_at(&mut self, mut at: u64, mut until: u64) -> Result<u64, Error> {
         for _ in 0..ROUNDS {
             self.rounds += 1;
             // Whatever it wants to do later, it asks for.
-            self.page.let_run(now, now + 1);
+            self.open_window(at, until)?;
             let more = self.fill()?;
-            let go = Message { op: Op::Run, seq: 0, time: now }.bytes();
+            if more {
+                self.open_window(at, at + 1)?;
+            }
+            let go = Message { op: Op::Run, seq: 0, time: at }.bytes();
             send(&self.clock, &go, SendFlags::NOSIGNAL).map_err(|e| self.lost(e))?;
             self.until_it_waits()?;
+            let sent = self.sent.len();
             self.collect()?;
-            if !more && self.wake > now && self.slots.iter().all(|slot| slot.interrupt == [false; vhost::RINGS]) {
-                return Ok(());
+            at = self.sent_at.take().unwrap_or(at);
+            if self.sent.len() > sent {
+                if self.notify == Notify::AtOnce {
+                    return Err(self.broken(Fault("it sends without saying so")));
+                }
+                until = at + 1;
+            }
+            if self.wake < until {
+                at = at.max(self.wake);
+            } else if !more && self.slots.iter().all(|slot| slot.interrupt == NO_INTERRUPTS) {
+                self.now = self.window - 1;
+                return Ok(at);
             }
         }
         Err(self.broken(Fault("it never has enough of one instant")))
+    }
+
+    /// Lets the kernel run freely until a time. If that is more than an instant, it must say when it sends something.
+    fn open_window(&mut self, at: u64, until: u64) -> Result<(), Error> {
+        (self.now, self.window, self.requests) = (at, until, 0);
+        self.page.let_run(at, until);
+        self.tell_cards(if until > at + 1 { Notify::AtOnce } else { Notify::Never })
+    }
+
+    fn tell_cards(&mut self, notify: Notify) -> Result<(), Error> {
+        if std::mem::replace(&mut self.notify, notify) == notify {
+            return Ok(());
+        }
+        let fault = self.slots.iter_mut().find_map(|slot| slot.card.notify(notify).err());
+        fault.map_or(Ok(()), |why| Err(self.broken(why)))
+    }
+
+    /// The kernel has said that it sends something: it may do what there is to do at this instant, and asks then.
+    fn close_window(&mut self) -> Result<(), Error> {
+        let told = self.page.told();
+        if self.notify == Notify::Never {
+            return Ok(());
+        }
+        if told < self.now || told >= self.window {
+            return Err(self.broken(Fault("it tells a time that it was not given")));
+        }
+        (self.window, self.sent_at) = (told + 1, Some(told));
+        self.page.stop_at(told + 1);
+        self.tell_cards(Notify::Never)
     }
 
     /// Puts frames into the cards' rings, as far as there is room, and interrupts the kernel for them. Returns whether some are left.
@@ -286,6 +351,11 @@ impl Kernel {
         }
     }
 
+    /// The kernel's own time at the latest. It cannot run earlier any more.
+    pub fn passed(&self) -> Time {
+        Time::ZERO + Span::from_nanos(self.now.saturating_sub(self.origin))
+    }
+
     /// Frames that the kernel had no room for.
     pub fn dropped(&self) -> u64 {
         self.dropped
@@ -326,22 +396,24 @@ impl Kernel {
         Err(self.broken(Fault("it asks for the time without end")))
     }
 
-    /// The next message of its clock. Meanwhile its cards are served: always while it boots, and later when it says nothing for long.
+    /// The next message of its clock. Meanwhile its cards are served: while it boots or may say that it sends something, and otherwise when
+    /// it says nothing for long.
     fn hear(&mut self) -> Result<Message, Error> {
         let mut bytes = [0; travel::MESSAGE + 1];
         let mut waited = Duration::ZERO;
         loop {
-            if self.booting && !self.serve(SLICE)? {
+            let serving = self.booting || self.notify == Notify::AtOnce;
+            if serving && !self.serve(SLICE)? {
                 waited += SLICE;
             }
-            let flags = if self.booting { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+            let flags = if serving { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
             match recv(&self.clock, &mut bytes[..], flags) {
                 Ok((_, 0)) => return Err(self.lost(Errno::PIPE)),
                 Ok((_, length)) => {
                     return Message::parse(bytes.get(..length).unwrap_or(&bytes)).map_err(|why| self.broken(why));
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if self.booting => {}
+                Err(Errno::AGAIN) if serving => {}
                 Err(Errno::AGAIN) => {
                     waited += SLICE;
                     self.serve(Duration::ZERO)?;
@@ -408,6 +480,9 @@ impl Kernel {
             }
         });
         let (header, request) = whole.map_err(|why| self.broken(why))?;
+        if request == vhost::Request::Kick && !self.booting {
+            self.close_window()?;
+        }
         let answer = self.slots[card].card.answer(header, request).map_err(|why| self.broken(why))?;
         self.answer(card, answer, fds)
     }

@@ -82,14 +82,23 @@ impl Node {
     /// # Errors
     /// As [`Kernel::run`].
     pub fn run(&mut self, now: Time) -> Result<(), Error> {
+        self.run_ahead(now, now).map(|_| ())
+    }
+
+    /// Runs the kernel as [`Kernel::run_ahead`] does. The program inside must be one that tells its events in frames.
+    ///
+    /// # Errors
+    /// As [`Kernel::run`].
+    pub fn run_ahead(&mut self, now: Time, until: Time) -> Result<Time, Error> {
         if !self.commands.is_empty() {
             let header = header(self.cards[CONTROL], ETHER_TYPE);
             for payload in control::payloads(&control::bytes(&std::mem::take(&mut self.commands))) {
                 self.kernel.deliver(CONTROL, [&header[..], &payload].concat());
             }
         }
-        self.kernel.run(now)?;
-        self.sort()
+        let at = self.kernel.run_ahead(now, until)?;
+        self.sort()?;
+        Ok(at)
     }
 
     /// Parts events from packets.
@@ -149,6 +158,11 @@ impl Node {
     /// When the kernel wants to run next, or [`Time::NEVER`].
     pub fn next_wake(&self) -> Time {
         self.kernel.next_wake()
+    }
+
+    /// The kernel's own time at the latest.
+    pub fn passed(&self) -> Time {
+        self.kernel.passed()
     }
 
     /// The last lines of the kernel's console, in one.

@@ -92,6 +92,8 @@ const FREE_UNTIL: usize = 8;
 const CURRENT: usize = 16;
 const RUNNING: usize = 24;
 const CLIENTS: usize = 26;
+/// Not of the kernel: its own interrupts lower `free_until`, and this is what it was. `python/haltere/rig/preloaded.c` puts it back.
+const WINDOW: usize = 64;
 /// `UM_TIMETRAVEL_SCHEDSHM_FLAGS_REQ_RUN`.
 const WANTS_TO_RUN: u32 = 1;
 
@@ -140,6 +142,17 @@ impl Page {
     pub fn let_run(&self, now: u64, free_until: u64) {
         self.set64(CURRENT, now);
         self.set64(FREE_UNTIL, free_until);
+        self.set64(WINDOW, free_until);
+    }
+
+    /// Has the kernel ask from this time on, ns. It must be no later than before.
+    pub fn stop_at(&self, free_until: u64) {
+        self.set64(FREE_UNTIL, free_until);
+    }
+
+    /// The time that a kernel told last, ns: it does so whenever it notifies a card.
+    pub fn told(&self) -> u64 {
+        self.0.get_atomic_ref::<AtomicU64>(CURRENT).map_or(0, |cell| cell.load(Ordering::Acquire))
     }
 
     /// When a waiting kernel wants to run, ns; [`NEVER`] if it does not.

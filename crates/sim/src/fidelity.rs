@@ -53,6 +53,16 @@ pub enum Subject {
     Program,
 }
 
+impl Subject {
+    /// Whether its ends are told until when nothing else happens: kernels run on until then.
+    pub fn looks_ahead(&self) -> bool {
+        #[cfg(feature = "kernels")]
+        return matches!(self, Subject::Program);
+        #[cfg(not(feature = "kernels"))]
+        false
+    }
+}
+
 impl Contender {
     /// The implementation that runs the contender at a fidelity.
     ///

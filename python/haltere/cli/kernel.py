@@ -11,6 +11,9 @@ def build(source: str | None, suite: str | None, hz: int, jobs: int | None, *, i
     """Build a kernel and print its version."""
     there = kernel.built()
     if if_missing and any(one.tree and kernel.can_be_a_node(one) for one in there):
+        # One that an earlier haltere has built may lack the library of this one.
+        for one in there:
+            kernel.preloaded(one)
         show.say(f"Linux {there[0].version} at {there[0].hz} Hz is there already")
         return
     with show.progress("building the kernel") as advance:

@@ -11,8 +11,8 @@
  * - connect(2). The path `haltere-fd-N` stands for the socket that was handed down as descriptor N: no socket has a name.
  *   `haltere-fd-N-P` is that of the clock, and P the memory that the kernel shares with it.
  * - read(2) and poll(2) of the clock's socket. A kernel that waits reads at once, without a poll before. When it is told to run, its
- *   own interrupt has set the time until which it need not ask (`free_until`) to the very present, and it would ask at once; it is set to
- *   the next nanosecond. A kernel that has an interrupt pending already and waits in the middle of a process does not ask to run for
+ *   own interrupt has set the time until which it need not ask (`free_until`) to the very present, and it would ask at once; it is set
+ *   back to what it was (`window`), or to the next nanosecond if nobody says that. A kernel that has an interrupt pending already and waits in the middle of a process does not ask to run for
  *   another one, and does not survive that it is told to (time.c, `time_travel_update_time`): that is answered by another wait. */
 
 #define _GNU_SOURCE
@@ -62,11 +62,12 @@ ssize_t getrandom(void *into, size_t bytes, unsigned int flags)
 
 /* The clock's socket, its memory, and what of linux/um_timetravel.h is needed: where `free_until` stands, and a message. */
 static int clock_socket = -1;
-static volatile uint64_t *free_until, *request;
+static volatile uint64_t *free_until, *window, *request;
 struct message { uint32_t op, seq; uint64_t time; };
 #define WAIT 3
 #define RUN 6
 #define SHARED 8192
+#define WINDOW 64
 #define REQUEST 4104
 
 int connect(int socket, const struct sockaddr *address, socklen_t bytes)
@@ -90,6 +91,7 @@ int connect(int socket, const struct sockaddr *address, socklen_t bytes)
 			return -1;
 		clock_socket = socket;
 		free_until = (volatile uint64_t *)page + 1;
+		window = (volatile uint64_t *)((char *)page + WINDOW);
 		request = (volatile uint64_t *)((char *)page + REQUEST);
 	}
 	return 0;
@@ -113,7 +115,7 @@ ssize_t read(int fd, void *into, size_t bytes)
 		if (message.op != RUN)
 			return got;
 		if (*request <= message.time) {
-			*free_until = message.time + 1;
+			*free_until = *window > message.time ? *window : message.time + 1;
 			return got;
 		}
 		message.op = WAIT;

@@ -160,7 +160,7 @@ impl Host {
         if !self.over {
             self.node.command(Command::Kill { child: number });
             // Whoever forgets a flow needs it no more: it does not matter if the kernel fails now.
-            self.over = self.node.run(self.now + LEAD).is_err();
+            self.over = self.node.run((self.now + LEAD).max(self.node.passed())).is_err();
         }
     }
 
@@ -169,9 +169,10 @@ impl Host {
         let Some(one) = self.connections.get_mut(&number) else { return };
         let Some(traffic) = &mut one.traffic else { return };
         let fresh = traffic.take(&packet, Way::In, now, &mut one.stats);
+        one.at = now;
         if fresh > 0 {
             if one.readable == 0 {
-                one.events.push_back(Event::Readable(StreamId(0)));
+                one.tell(Event::Readable(StreamId(0)));
             }
             one.readable += fresh;
         }
@@ -195,11 +196,12 @@ impl Host {
         let Some(traffic) = &mut one.traffic else { return Some(packet) };
         traffic.take(&packet, Way::Out, self.now, &mut one.stats);
         one.stats.sent_all += 1;
+        one.at = self.now;
         if traffic.role == Role::Client && !std::mem::replace(&mut traffic.began, true) {
             one.open(self.now);
         }
         let path = one.path(*from.ip(), *to.ip());
-        one.packets.push_back((path, ecn, packet));
+        one.packets.push_back((self.now, (path, ecn, packet)));
         if number != by {
             self.ring(number);
         }
@@ -220,7 +222,8 @@ impl Host {
             _ => return None,
         };
         let one = self.connections.get_mut(&number).filter(|one| one.traffic.is_some())?;
-        one.events.push_back(event);
+        one.at = self.now;
+        one.tell(event);
         Some(number)
     }
 }

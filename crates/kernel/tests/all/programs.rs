@@ -87,6 +87,29 @@ fn time_passes_for_programs_only_as_the_run_lets_it() {
 }
 
 #[test]
+fn a_kernel_that_runs_ahead_does_the_same_in_fewer_rounds() {
+    let script = "i=0; while [ $i -lt 40 ]; do date +%s.%N; i=$((i + 1)); done; sleep 0.01; date +%s.%N";
+    let seen = [Span::ZERO, Span::from_secs(100)].map(|ahead| {
+        let mut machine = Machine::booted()?;
+        machine.shell(1, script);
+        let mut at = machine.now;
+        while at < Time::ZERO + SECOND {
+            let told = machine.node.run_ahead(at, at + ahead).unwrap();
+            if let Some(event) = machine.node.poll_event() {
+                let rounds = machine.node.kernel().rounds();
+                return Some((told, event, machine.file("1.log"), rounds));
+            }
+            at = machine.node.next_wake();
+        }
+        panic!("it does not end");
+    });
+    let [Some(step), Some(leap)] = seen else { return };
+    assert_eq!((step.0, &step.1, &step.2), (leap.0, &leap.1, &leap.2));
+    assert_eq!(step.2.lines().count(), 41);
+    assert!(leap.3 * 5 < step.3, "{} rounds, and {} without a window", leap.3, step.3);
+}
+
+#[test]
 fn what_ends_is_reaped_with_all_that_it_started() {
     let Some(mut machine) = Machine::booted() else { return };
     machine.shell(1, "sleep 1000 & sleep 1001 & sleep 1002");

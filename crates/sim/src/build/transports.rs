@@ -154,4 +154,8 @@ impl Transports for Maker {
             None => self.kit.make(role, number),
         }
     }
+
+    fn look_ahead(&self) -> bool {
+        self.kit.subject.looks_ahead()
+    }
 }

@@ -85,6 +85,8 @@ pub struct World {
     tandems: Tandems,
     schedule: Schedule,
     now: Time,
+    /// The time until which events are being looked at.
+    until: Time,
     /// The machine that is called, or was called last.
     machine: u32,
     events: u64,
@@ -143,6 +145,7 @@ impl World {
             tables,
             schedule,
             now: Time::ZERO,
+            until: Time::ZERO,
             machine: 0,
             events: 0,
             calls_now: 0,
@@ -248,6 +251,7 @@ impl World {
         until: Time,
         done: &mut impl FnMut(&[Process], ProcessId) -> bool,
     ) -> Result<Pause, Stall> {
+        self.until = until;
         while let Some((at, machine)) = self.schedule.peek() {
             if at > until {
                 break;
@@ -342,7 +346,8 @@ impl World {
         if let Some(recorder) = &mut self.recorder {
             recorder.received(end.process, self.now, &packet);
         }
-        let mut cx = context(self.now, self.elements.len() as u32 + end.process, &mut self.recorder);
+        let horizon = if self.processes[process].table.looks_ahead { self.horizon(process) } else { self.now };
+        let mut cx = context(self.now, self.elements.len() as u32 + end.process, &mut self.recorder).until(horizon);
         let table = &mut self.processes[process].table;
         table.note_on_radio(end.socket, Toward::Device, packet.len, self.now);
         if let Some(socket) = table.get_mut(end.socket) {
@@ -421,9 +426,18 @@ impl World {
             self.schedule.set(me, due);
             return;
         }
-        let mut cx = context(self.now, me, &mut self.recorder);
+        let horizon = if self.processes[process].table.looks_ahead { self.horizon(process) } else { self.now };
+        let mut cx = context(self.now, me, &mut self.recorder).until(horizon);
         self.processes[process].on_wake(process as u32, &mut self.tables, &mut cx);
         self.pump(process);
+    }
+
+    /// The time before which nothing happens unless this process does it. The process is not scheduled any more, until it was pumped.
+    #[cold]
+    fn horizon(&mut self, process: usize) -> Time {
+        self.schedule.set((self.elements.len() + process) as u32, Time::NEVER);
+        let others = self.schedule.peek().map_or(Time::NEVER, |(at, _)| at);
+        others.min(self.processes[process].own_wake()).min(self.until)
     }
 
     /// Lets the application take its sockets' events, then puts what they send into the network.

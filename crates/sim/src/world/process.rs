@@ -118,6 +118,11 @@ impl Process {
         self.table.wake().min(self.due).min(self.alarm)
     }
 
+    /// When it wants to be called for something else than its sockets.
+    pub(super) fn own_wake(&self) -> Time {
+        self.due.min(self.alarm)
+    }
+
     /// The path that its connections open on now, with its addresses if they are given.
     #[inline]
     fn present_pair(&self) -> (PathId, Option<(Address, Address)>) {

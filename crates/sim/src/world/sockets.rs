@@ -21,6 +21,10 @@ pub trait Transports: Send {
     /// # Errors
     /// Why there is none.
     fn endpoint(&mut self, role: Role, number: u32, port: Port) -> Result<Box<dyn Endpoint>, String>;
+    /// Whether they are told until when nothing else happens ([`Cx::horizon`]).
+    fn look_ahead(&self) -> bool {
+        false
+    }
 }
 
 /// All sockets of a process.
@@ -35,6 +39,8 @@ pub(super) struct SocketTable {
     timers: Option<Schedule>,
     wake: Time,
     transports: Box<dyn Transports>,
+    /// The transports are told until when nothing else happens.
+    pub looks_ahead: bool,
     /// The number of the first connection that it opens, if that was fixed beforehand.
     pub first: Option<ConnectionId>,
     made: u32,
@@ -53,6 +59,7 @@ impl SocketTable {
             turn: 0,
             timers: None,
             wake: Time::NEVER,
+            looks_ahead: transports.look_ahead(),
             transports,
             first,
             made: 0,

@@ -108,6 +108,9 @@ pub fn run() -> io::Result<()> {
 impl Program {
     /// Tells what happened: in the page, or in frames when it is full. Its events come first then.
     fn say(&mut self) -> io::Result<()> {
+        if self.events.is_empty() {
+            return Ok(());
+        }
         let mut records = control::bytes(&std::mem::take(&mut self.events));
         if let Some(page) = &mut self.page {
             let length = u32::from_le_bytes([0, 1, 2, 3].map(|at| page.get(at))) as usize;
@@ -219,9 +222,11 @@ impl Program {
         }
     }
 
-    /// Makes the kernel a machine for programs, once.
+    /// Makes the kernel a machine for programs, once. All events come in frames from now on: frames tell when they were sent, also while the
+    /// kernel runs ahead.
     fn furnish(&mut self, folder: &str, at: &str) -> Result<(), Errno> {
         if self.children.is_none() {
+            self.page = None;
             self.children = Some(children::furnish(&self.epoll, folder, at)?);
         }
         Ok(())
