@@ -10,7 +10,7 @@ import pytest
 from conftest import Haltere
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import (
-    CARD,
+    LIKE_A_NODE,
     NEAR,
     Difference,
     Packet,
@@ -138,7 +138,7 @@ def _at_the_kernel(contender: str, conditions: Conditions = CONDITIONS) -> Diffe
 
 @needs_node
 def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
-    same = _at_the_kernel(f"tcp/cubic{CARD}")
+    same = _at_the_kernel("tcp/cubic" + "".join(LIKE_A_NODE))
     assert same.agrees, same.sentence
     assert same.compared > 1000
     # Without HyStart the model's window goes on growing: a data packet leaves that the kernel's window holds back.
@@ -162,7 +162,7 @@ def test_the_command_lays_model_and_kernel_side_by_side(haltere: Haltere) -> Non
     line = ("first-difference", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "40ms", "--size", "300kB")
     done = haltere(*line)
     assert done.returncode == 0, done.stderr
-    assert f"packets of tcp/cubic{CARD} and tcp@linux/cubic " in done.stdout
+    assert f"packets of tcp/cubic{''.join(LIKE_A_NODE)} and tcp@linux/cubic " in done.stdout
     (found,) = json.loads(haltere(*line, "--loss", "1%", "--json").stdout)
     assert found["compared"] > 100
 

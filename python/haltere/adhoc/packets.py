@@ -316,8 +316,8 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3f} ms"
 
 
-CARD = "+receive-overhead=728B"
-"""The memory of a received segment beside its data that virtio_net takes, the driver of a kernel's network card."""
+LIKE_A_NODE = ("+as=linux-6.12", "+network-card=virtio")
+"""The mechanisms of a kernel that is a node: its version's, and what memory its network card takes."""
 SIMULATED = ("model", "stack")
 """The fidelities whose packets can be read."""
 TOLERANCE_S = 0.0001
@@ -352,7 +352,7 @@ def first_difference(
                 right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
     return between(
-        replace(conditions, fidelity="model").scenario([_with_card(contender) for contender in contenders]),
+        replace(conditions, fidelity="model").scenario([_like_a_node(contender) for contender in contenders]),
         replace(conditions, fidelity="stack").scenario([_on_kernel(contender) for contender in contenders]),
         seed=seed,
         replication=replication,
@@ -360,9 +360,9 @@ def first_difference(
     )
 
 
-def _with_card(contender: str) -> str:
-    """A contender whose receiver has the network card of a kernel's, unless it says otherwise."""
-    return contender if CARD.partition("=")[0] in contender else f"{contender}{CARD}"
+def _like_a_node(contender: str) -> str:
+    """A contender with the mechanisms of a kernel that is a node, unless it says otherwise."""
+    return contender + "".join(part for part in LIKE_A_NODE if part.partition("=")[0] not in contender)
 
 
 def _on_kernel(contender: str) -> str:

@@ -42,6 +42,10 @@ const fn ms(n: u64) -> Value {
     Value::Time(Span::from_millis(n))
 }
 
+const fn micros(n: u64) -> Value {
+    Value::Time(Span::from_micros(n))
+}
+
 /// Super-segments of 45 segments: as large as 64 KiB allow, which is what Linux sent before it chose their size.
 const WHOLE: Value = Value::Number(45);
 const NO_COMPRESSION: Part =
@@ -89,11 +93,26 @@ pub const BUNDLES: &[Bundle] = &[
         lacks: "RACK's window for reordering as it was: it did not adapt yet, and three SACKs did not close it",
     },
     Bundle {
-        name: "linux-today",
+        name: "linux-6.12",
         transport: Transport::Tcp,
-        summary: "Linux 6.12: the defaults",
-        sets: &[],
+        summary: "Linux 6.12: the defaults, and a timer as late as Linux has it",
+        sets: &[part("sack-compression-slack", micros(100), "tcp_comp_sack_slack_ns (commit a70437cc09a1)")],
         lacks: "nothing that is known (docs/explanation/validation.md)",
+    },
+    Bundle {
+        name: "linux-7.3",
+        transport: Transport::Tcp,
+        summary: "Linux 7.3",
+        sets: &[
+            part(
+                "sack-compression-share",
+                Value::Number(33),
+                "tcp_comp_sack_rtt_percent of Linux 7.3, read from /proc/sys",
+            ),
+            part("sack-compression-slack", micros(10), "tcp_comp_sack_slack_ns of Linux 7.3, read from /proc/sys"),
+            part("tsq", Value::Number(4 << 20), "tcp_limit_output_bytes of Linux 7.3, read from /proc/sys"),
+        ],
+        lacks: "receive buffers that grow less below a round trip of 1 ms (tcp_rcvbuf_low_rtt), the option of accurate ECN",
     },
     Bundle {
         name: "ns3-2017",

@@ -71,7 +71,7 @@ fn with_its_cards_memory_a_kernel_sends_as_many_acknowledgements_as_the_model() 
         (result.links[1].offered_packets, result.flows[0].sent_packets)
     };
     let kernel = acknowledgements("tcp@linux/newreno");
-    let (veth, virtio) = (acknowledgements("tcp/newreno"), acknowledgements("tcp/newreno+receive-overhead=728B"));
+    let (veth, virtio) = (acknowledgements("tcp/newreno"), acknowledgements("tcp/newreno+network-card=virtio"));
     assert_eq!(kernel.0.abs_diff(virtio.0), 0, "{kernel:?}, {virtio:?}, {veth:?}");
     assert!(kernel.0 > veth.0 + 50, "{kernel:?}, {veth:?}");
 }

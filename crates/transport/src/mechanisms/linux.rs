@@ -34,6 +34,8 @@ enum Written {
     NumberOrOff,
     /// In microseconds.
     Micros,
+    /// In nanoseconds, off as 0.
+    Nanos,
 }
 
 impl Written {
@@ -41,9 +43,10 @@ impl Written {
         Some(match (self, value) {
             (Written::On(on), Value::On) => on.into(),
             (Written::Ecn, Value::On | Value::Word("rfc3168")) => "1".into(),
-            (Written::On(_) | Written::Ecn | Written::NumberOrOff, Value::Off) => "0".into(),
+            (Written::On(_) | Written::Ecn | Written::NumberOrOff | Written::Nanos, Value::Off) => "0".into(),
             (Written::Number | Written::NumberOrOff, Value::Number(number)) => number.to_string(),
             (Written::Micros, Value::Time(span)) => span.as_micros().max(1).to_string(),
+            (Written::Nanos, Value::Time(span)) => span.as_nanos().to_string(),
             _ => return None,
         })
     }
@@ -53,7 +56,7 @@ impl Written {
 type Parameter = (&'static str, &'static str, Written);
 
 /// The mechanisms that one parameter sets (Documentation/networking/ip-sysctl.rst, mptcp-sysctl.rst).
-const PARAMETERS: [Parameter; 17] = [
+const PARAMETERS: [Parameter; 19] = [
     ("timestamps", "net.ipv4.tcp_timestamps", Written::On("1")),
     ("ecn", "net.ipv4.tcp_ecn", Written::Ecn),
     ("sack", "net.ipv4.tcp_sack", Written::On("1")),
@@ -69,6 +72,8 @@ const PARAMETERS: [Parameter; 17] = [
     ("syn-retries", "net.ipv4.tcp_syn_retries", Written::Number),
     ("data-retries", "net.ipv4.tcp_retries2", Written::Number),
     ("sack-compression-acks", COMPRESSED, Written::Number),
+    ("sack-compression-share", "net.ipv4.tcp_comp_sack_rtt_percent", Written::Number),
+    ("sack-compression-slack", "net.ipv4.tcp_comp_sack_slack_ns", Written::Nanos),
     ("rto-min", "net.ipv4.tcp_rto_min_us", Written::Micros),
     ("stale-after", "net.mptcp.stale_loss_cnt", Written::NumberOrOff),
 ];

@@ -3,7 +3,7 @@
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::cc::{RenoFriendly, SlowStart};
 use crate::tcp::EchoRule;
-use crate::tcp::config::{Config, RtoRule, window_share};
+use crate::tcp::config::{Config, NetworkCard, RtoRule};
 use haltere_net::Span;
 
 type Tcp = Mechanism<Config>;
@@ -395,6 +395,27 @@ pub const TCP: &[Tcp] = &[
     .off()
     .only("QUIC has none: write +ack-reordering=…"),
     Tcp::new(
+        "sack-compression-share",
+        Kind::Count(1, 100),
+        "so much of an RTT duplicate ACKs are held back at most, percent",
+        "tcp_comp_sack_rtt_percent",
+        (|c| Value::Number(c.sack_compression_share.into()), |c, v| c.sack_compression_share = v.small()),
+    )
+    .only("QUIC has none: write +ack-reordering=…"),
+    Tcp::new(
+        "sack-compression-slack",
+        Kind::Time(Span::from_micros(1), ms(100)),
+        "the timer of duplicate ACKs that are held back expires so much later",
+        "tcp_comp_sack_slack_ns",
+        (
+            |c| if c.sack_compression_slack.is_zero() { Value::Off } else { Value::Time(c.sack_compression_slack) },
+            |c, v| c.sack_compression_slack = v.span(),
+        ),
+    )
+    .on(Value::Time(Span::from_micros(100)))
+    .off()
+    .only("QUIC has none: write +ack-reordering=…"),
+    Tcp::new(
         "sack-compression-acks",
         Kind::Count(1, 255),
         "duplicate ACKs held back in a row at most",
@@ -403,14 +424,14 @@ pub const TCP: &[Tcp] = &[
     )
     .only("QUIC has none: write +ack-reordering=…"),
     Tcp::new(
-        "receive-overhead",
-        Kind::Bytes(0, 1 << 16),
-        "memory that a received segment takes beside its data, by which a buffer is more than its window: 728B for virtual network cards",
-        "the card's driver decides: 960 for veth, 728 for virtio_net; struct sk_buff, truesize",
-        (|c| Value::Number(c.receive_overhead), |c, v| {
-            let largest = c.max_receive_window / window_share(c.receive_overhead);
-            c.receive_overhead = v.number();
-            c.max_receive_window = largest * window_share(c.receive_overhead);
+        "network-card",
+        Kind::OneOf(&["veth", "virtio"]),
+        "network card of receivers, whose driver decides what memory a segment takes beside its data, and so how much of a buffer is window",
+        "veth.c, virtio_net.c; skb_try_coalesce, tcp_measure_rcv_mss",
+        (|c| Value::Word(c.network_card.name()), |c, v| {
+            let largest = c.max_receive_window / c.network_card.window_share();
+            c.network_card = if v == Value::Word("virtio") { NetworkCard::Virtio } else { NetworkCard::Veth };
+            c.max_receive_window = largest * c.network_card.window_share();
         }),
     )
     .only("QUIC's windows are bytes of data"),

@@ -53,16 +53,53 @@ pub(super) struct Rules {
 
 /// The part of a receive buffer that is advertised as window once full segments have arrived, in 256ths. The rest is
 /// for the host's own overhead (Linux: `scaling_ratio`, which is 128 before the first segment).
-pub const WINDOW_SHARE: u64 = window_share(RECEIVE_OVERHEAD);
-/// The memory that a received segment takes beside its data, bytes, where network namespaces are joined (veth): Linux's `struct sk_buff`
-/// (256) and the buffer of its headers (704, of which 320 are `struct skb_shared_info`). The driver of a network card decides.
-pub const RECEIVE_OVERHEAD: u64 = 960;
+pub const WINDOW_SHARE: u64 = NetworkCard::Veth.window_share();
 /// Data bytes of a full segment, from whose memory the share is computed.
 const FULL_SEGMENT: u64 = 1448;
 
-/// The share of a buffer that is window, in 256ths, if a segment takes so much memory beside its data (Linux: `tcp_measure_rcv_mss`).
-pub const fn window_share(overhead: u64) -> u64 {
-    FULL_SEGMENT * 256 / (FULL_SEGMENT + overhead)
+haltere_net::named! {
+    /// The network card of a receiver, whose driver decides what memory a segment takes.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum NetworkCard {
+        /// That between network namespaces (Linux: `veth.c`): the sender's own segment, whose data stands apart from its headers.
+        Veth = "veth",
+        /// That of a virtual machine (Linux: `virtio_net.c`, without mergeable buffers): headers and data stand in one buffer.
+        Virtio = "virtio",
+    }
+}
+
+impl NetworkCard {
+    /// The memory that a full segment takes beside its data, bytes: Linux's `struct sk_buff` (256), and of `veth` the buffer of the headers
+    /// (704), of `virtio` what its buffer for a whole packet has beyond the data (472). Each has `struct skb_shared_info` (320).
+    pub const fn overhead(self) -> u64 {
+        match self {
+            NetworkCard::Veth => 960,
+            NetworkCard::Virtio => 728,
+        }
+    }
+
+    /// The memory beside its data of a segment that is stored together with the one before it, bytes (Linux: `skb_try_coalesce`): headers that
+    /// stand apart are given back, a buffer that holds headers and data is kept.
+    pub(super) const fn appended(self) -> u64 {
+        match self {
+            NetworkCard::Veth => 0,
+            NetworkCard::Virtio => 472,
+        }
+    }
+
+    /// How many full segments are stored as one (Linux: `skb_try_coalesce`, `MAX_SKB_FRAGS`): 17 pieces, and the first one where its data
+    /// stands with the headers.
+    pub(super) const fn together(self) -> u64 {
+        match self {
+            NetworkCard::Veth => 17,
+            NetworkCard::Virtio => 18,
+        }
+    }
+
+    /// The share of a buffer that is window, in 256ths (Linux: `tcp_measure_rcv_mss`).
+    pub const fn window_share(self) -> u64 {
+        FULL_SEGMENT * 256 / (FULL_SEGMENT + self.overhead())
+    }
 }
 
 /// Configuration of a TCP endpoint. The defaults are Linux's.
@@ -179,6 +216,11 @@ pub struct Config {
     /// The largest delay of SACK compression, which begins after the third duplicate; zero switches it off (Linux: 1
     /// ms).
     pub sack_compression: Span,
+    /// The largest delay of SACK compression as a share of the RTT, percent (Linux: 5; since 7.x `tcp_comp_sack_rtt_percent`).
+    pub sack_compression_share: u32,
+    /// How much later its timer expires (Linux: `tcp_comp_sack_slack_ns`): a timer with slack waits for its latest time, unless the kernel has
+    /// another one to look after before.
+    pub sack_compression_slack: Span,
     /// The largest number of successive duplicate ACKs that compression withholds (Linux: `tcp_comp_sack_nr`).
     pub sack_compression_acks: u32,
     /// Nagle's algorithm (RFC 9293 section 3.7.4) as Minshall changed it and Linux has it: what does not fill a segment waits
@@ -190,8 +232,8 @@ pub struct Config {
     /// measurements, with a buffer of 16 MiB, so that flow control does not limit the sender in place of congestion
     /// control.
     pub initial_receive_window: u64,
-    /// The memory that a received segment takes beside its data, bytes.
-    pub receive_overhead: u64,
+    /// The network card by which segments are received.
+    pub network_card: NetworkCard,
     /// The largest receive window of auto-tuning, bytes: [`WINDOW_SHARE`] of the largest buffer, here 128 MiB.
     pub max_receive_window: u64,
     /// The number of retransmissions of a SYN or SYN-ACK before the connection fails (Linux: 6).
@@ -271,11 +313,13 @@ impl Config {
             hurried_acks: true,
             quick_acks: 16,
             sack_compression: Span::from_millis(1),
+            sack_compression_share: 5,
+            sack_compression_slack: Span::ZERO,
             sack_compression_acks: 44,
             nagle: false,
             paced: false,
             initial_receive_window: 8 << 20,
-            receive_overhead: RECEIVE_OVERHEAD,
+            network_card: NetworkCard::Veth,
             max_receive_window: (128 << 20) / 256 * WINDOW_SHARE,
             syn_retries: 6,
             data_retries: 15,

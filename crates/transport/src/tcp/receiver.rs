@@ -68,6 +68,9 @@ pub(super) struct Receiver {
     hurried: bool,
     last_data: Option<Time>,
     compression: Span,
+    /// The share of the RTT that bounds it, percent, and what its timer is late.
+    compression_share: u32,
+    slack: Span,
     compressed_most: u8,
     blocks: u8,
     dsack: bool,
@@ -118,6 +121,8 @@ impl Receiver {
             hurried: config.hurried_acks,
             last_data: None,
             compression: if config.sack { config.sack_compression } else { Span::ZERO },
+            compression_share: config.sack_compression_share,
+            slack: config.sack_compression_slack,
             compressed_most: u8::try_from(config.sack_compression_acks).unwrap_or(u8::MAX),
             blocks: if config.sack { config.sack_blocks as u8 } else { 0 },
             dsack: config.dsack,
@@ -401,7 +406,8 @@ impl Receiver {
             // The timer of delayed acknowledgements is not stopped when one is sent. If it expires meanwhile, what was
             // compressed is sent (Linux: `tcp_delack_timer_handler`).
             let early = self.delay_timer.filter(|at| *at > now).unwrap_or(Time::NEVER);
-            self.compressed_until = Some((now + self.compression.min(rtt / 20)).min(early));
+            let delay = self.compression.min(rtt * u64::from(self.compression_share) / 100);
+            self.compressed_until = Some((now + delay + self.slack).min(early));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Dynamic right-sizing of the receive window (M. Fisk, W. Feng, 2001; Linux: `tcp_rcv_space_adjust`).
 
-use super::config::{Config, window_share};
+use super::config::{Config, NetworkCard};
 use super::memory::Held;
 use super::ticks::timestamp;
 use haltere_net::Time;
@@ -26,8 +26,7 @@ pub(crate) struct Window {
     pub since: Time,
     pub from: u64,
     pub measured: u64,
-    /// The memory of a segment beside its data, bytes.
-    overhead: u64,
+    card: NetworkCard,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
     announced: u16,
 }
@@ -55,7 +54,7 @@ pub(crate) enum Arrival {
 impl Window {
     /// The part of the window for which this memory leaves no room.
     fn window_of(&self, memory: u64) -> u64 {
-        (u128::from(memory) * u128::from(window_share(self.overhead))).div_ceil(256) as u64
+        (u128::from(memory) * u128::from(self.card.window_share())).div_ceil(256) as u64
     }
 
     pub fn new(config: &Config) -> Window {
@@ -66,7 +65,7 @@ impl Window {
         while max >> scale > 65_535 && scale < 14 {
             scale += 1;
         }
-        let clamp = (buffer / 128).saturating_mul(window_share(config.receive_overhead)).min(max).max(buffer);
+        let clamp = (buffer / 128).saturating_mul(config.network_card.window_share()).min(max).max(buffer);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
             space: if clamp > buffer { first_space(buffer, announced) } else { buffer },
@@ -79,7 +78,7 @@ impl Window {
             since: Time::ZERO,
             from: 0,
             measured: buffer.min(10 * announced),
-            overhead: config.receive_overhead,
+            card: config.network_card,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
     }
@@ -103,11 +102,11 @@ impl Window {
     /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
     /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
     pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
-        let taken = held.memory(self.overhead);
+        let taken = held.memory(self.card);
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
-            Arrival::InOrder { len } => (taken + len + self.overhead, 2 * self.announced().max(len)),
-            Arrival::Appended { len } => (taken + len, 2 * self.announced().max(len)),
+            Arrival::InOrder { len } => (taken + len + self.card.overhead(), 2 * self.announced().max(len)),
+            Arrival::Appended { len } => (taken + len + self.card.appended(), 2 * self.announced().max(len)),
             Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
         };
         self.enlarge(self.window_of(taken), increment)
@@ -116,8 +115,7 @@ impl Window {
     /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
     /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
     pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
-        held.bytes + elsewhere > 0
-            && self.window_of(held.memory(self.overhead)).saturating_add(elsewhere) > self.clamp / 2
+        held.bytes + elsewhere > 0 && self.window_of(held.memory(self.card)).saturating_add(elsewhere) > self.clamp / 2
     }
 
     fn announced(&self) -> u64 {
@@ -133,7 +131,7 @@ impl Window {
     /// How much a segment behind a gap increases the window: by less if the host's overhead is much of its memory, and then
     /// only while the window is small (Linux: `__tcp_grow_window`).
     fn increment(&self, len: u64, mss: u64) -> u64 {
-        let mut memory = self.window_of(len + self.overhead);
+        let mut memory = self.window_of(len + self.card.overhead());
         if memory <= len {
             return 2 * self.announced().max(len);
         }
@@ -196,7 +194,7 @@ mod tests {
     #[test]
     fn the_share_of_the_window_follows_from_the_memory_of_a_full_segment() {
         // Linux: `tcp_measure_rcv_mss` sets `scaling_ratio` to the data's share of a segment's memory, in 256ths.
-        assert_eq!((window_share(960), window_share(728)), (153, 170));
+        assert_eq!(NetworkCard::ALL.map(NetworkCard::window_share), [153, 170]);
     }
 
     #[test]
