@@ -4,7 +4,7 @@ use crate::boot::Boot;
 use crate::control::{Command, Launch};
 use crate::end::End;
 use crate::error::Error;
-use crate::host::{Connection, Host};
+use crate::host::{Connection, Host, Traffic};
 use crate::programs::Programs;
 use crate::tcp_info::METRICS;
 use haltere_net::incident::CongestionState;
@@ -79,11 +79,12 @@ impl Kernels {
             host.prepare(&end)?;
             host.furnish(&programs.folder)?;
             if end.role == Role::Server {
-                host.serve(&end, programs)?;
+                host.choose(&end, programs)?;
+                host.serve(programs)?;
             }
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
             let number = host.add(Connection::new(&end, stats));
-            host.carry(number, end.port, end.role);
+            host.carry(number, end.port, Traffic::new(end.role, programs.data));
             number
         };
         let launch = Some(programs.client.clone());
@@ -97,6 +98,17 @@ impl Kernels {
             recorded: [None; METRICS.len()],
             state: None,
         }))
+    }
+
+    /// Starts a server that several ends on a node share, once they are there, before the run, and waits until its port is open.
+    ///
+    /// # Errors
+    /// If it does not open its port.
+    pub fn serve(&self, node: u32, programs: &Programs) -> Result<(), Error> {
+        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = shared.hosts.get(&node).cloned();
+        drop(shared);
+        host.map_or(Ok(()), |host| host.lock().unwrap_or_else(PoisonError::into_inner).serve(programs))
     }
 
     /// The kernel of an end's node, which is booted if the end is its first.

@@ -53,6 +53,16 @@ pub enum Subject {
     Program,
 }
 
+impl Subject {
+    /// Whether programs on Linux kernels are meant.
+    pub fn is_program(self) -> bool {
+        #[cfg(feature = "kernels")]
+        return matches!(self, Subject::Program);
+        #[cfg(not(feature = "kernels"))]
+        false
+    }
+}
+
 impl Contender {
     /// The implementation that runs the contender at a fidelity.
     ///

@@ -1,4 +1,6 @@
-"""Flows with MQTT on real hosts: a broker that is a program, and our own clients around it (`crates/peers`).
+"""Flows with MQTT on real kernels: a broker that is a program, and our own clients around it (`crates/peers`).
+
+Publishers are one process on their node, and the subscriber is another on its own. Both note what they see.
 
 When messages come is drawn by the simulator (`_core.Scenario.mqtt_clients`): model and broker have the same arrivals.
 """
@@ -10,8 +12,9 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from haltere import _core, core
 from haltere.rig import namespaces, programs
@@ -21,8 +24,13 @@ from haltere.rig.programs.base import NAME, Broker, Command, Listener, ProgramEr
 from haltere.rig.programs.process import Process
 
 Json = dict[str, Any]
+End = Literal["publishers", "subscriber"]
+ENDS: tuple[End, ...] = get_args(End)
 _PATIENCE_S = 5.0
 """How much later than told the clients may end, seconds."""
+
+
+NO_FILE = 'brokers of MQTT take no congestion control from a file: choose fidelity "model", or one that is built in'
 
 
 def refusal(plan: Plan, flow: Flow) -> tuple[str, str] | None:
@@ -78,6 +86,67 @@ def _towards(flow: Flow) -> dict[int, str]:
     return ends | ({flow.mqtt.subscriber: flow.mqtt.congestion} if flow.mqtt.transport == "tcp" else {})
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Both ends of a flow: how their clients are started, and where they note what they see."""
+
+    publishers: Command
+    subscriber: Command
+    notes: dict[End, Path]
+
+    def seen(self, since_ns: int) -> Json:
+        """Return what both have noted, once they have ended; the measured time begins at `since_ns`.
+
+        Raises:
+            ProgramError: if one has noted nothing.
+        """
+        publishers, subscriber = (str(self.notes[end]) for end in ENDS)
+        try:
+            answer: Json = json.loads(_core.messages_seen(publishers, subscriber, since_ns))
+        except OSError as error:
+            raise ProgramError(f"a client left no report: {error}") from None
+        return answer
+
+
+def ends(plan: Plan, flow: Flow, clients: Json, epochs_ns: tuple[int, int], place: Setup) -> Ends:
+    """Return the clients of a flow, with their work as `_core.Scenario.mqtt_clients` has it.
+
+    `epochs_ns` are what the clocks of the publishers' node and of the subscriber's show when the run begins. Clients
+    write into the folder of `place` alone.
+    """
+    commands, notes = {}, {}
+    for end, epoch in zip(ENDS, epochs_ns, strict=True):
+        spec = _spec(plan, flow, end, place) | {name: value for name, value in clients.items() if name != "flow"}
+        spec |= {"end": end, "epoch_ns": epoch, "end_ns": plan.duration_ns or plan.time_limit_ns}
+        file, notes[end] = place.folder / f"{end}.json", place.folder / f"{end}.notes"
+        words = ("messages", "--spec", str(file), "--out", str(notes[end]))
+        argv = (sys.executable, "-m", "haltere.rig.programs._peer", *words)
+        commands[end] = Command(argv, files={file: json.dumps(spec)}, peer=words)
+    return Ends(commands["publishers"], commands["subscriber"], notes)
+
+
+def _spec(plan: Plan, flow: Flow, end: End, place: Setup) -> Json:
+    mqtt = flow.mqtt
+    assert mqtt is not None  # noqa: S101 (for the type checker: only flows with MQTT come here)
+    path, port, transport, congestion = (
+        (flow.paths[0], flow.port, flow.transport, flow.congestion)
+        if end == "publishers"
+        else (mqtt.path, plan.delivery_port(flow), mqtt.transport, mqtt.congestion)
+    )
+    return {
+        "ca": str(place.ca),
+        "name": NAME,
+        "published": str(place.folder / "published"),
+        "route": {
+            "own": plan.addresses[path.client].ip,
+            "broker": f"{plan.addresses[path.server].ip}:{port}",
+            "carrier": _carrier(transport, mqtt),
+            "congestion": core.in_kernel(congestion),
+            "nagle": flow.switches.get("nagle") == "on",
+        },
+    }
+
+
 class Messages:
     """The flows with MQTT of a rig whose brokers stand ready."""
 
@@ -86,67 +155,45 @@ class Messages:
 
     def exchange(self, flow: Flow, clients: Json, epoch: int, answers: list[Json]) -> None:
         """Run a flow's clients, and add their results to the answers."""
-        plan = self.rig.plan
-        outcome: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None}
-        outcome |= dict.fromkeys(("completion_s", "handshake_s", "first_byte_s")) | {"bytes": 0}
-        end = plan.duration_ns or plan.time_limit_ns
+        assert flow.mqtt is not None  # noqa: S101 (for the type checker)
+        plan, nodes = self.rig.plan, self.rig.nodes
+        answer: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None}
+        answer |= dict.fromkeys(("completion_s", "handshake_s", "first_byte_s")) | {"bytes": 0}
+        end = epoch + (plan.duration_ns or plan.time_limit_ns)
         folder = self.scratch / f"clients{flow.number}"
         folder.mkdir()
-        report = folder / "seen.json"
         try:
-            command = self._command(flow, clients, epoch, end, folder)
-            with inside(self.rig.nodes[flow.client].fd):
-                process = Process(command, folder, "clients")
-                try:
-                    process.wait((epoch + end - time.monotonic_ns()) * 1e-9 + _PATIENCE_S)
-                finally:
-                    process.end()
-            outcome |= _outcome(plan, flow.start_ns, clients["qos"], json.loads(report.read_text()))
+            # All network namespaces of a machine have one clock.
+            both = ends(plan, flow, clients, (epoch, epoch), setup(plan, [flow], folder, self.scratch / "certificates"))
+            with (
+                _running(nodes[flow.mqtt.subscriber].fd, both.subscriber, folder, "subscriber") as subscriber,
+                _running(nodes[flow.client].fd, both.publishers, folder, "publishers"),
+            ):
+                subscriber.wait((end - time.monotonic_ns()) * 1e-9 + _PATIENCE_S)
+            answer |= outcome(plan, flow, both.seen(plan.measure_from_ns))
         except (ProgramError, OSError, ValueError) as error:
-            outcome |= {"status": "failed", "error": str(error)}
-        answers.append(outcome)
+            answer |= {"status": "failed", "error": str(error)}
+        answers.append(answer)
 
-    def _command(self, flow: Flow, clients: Json, epoch: int, end: int, folder: Path) -> Command:
-        mqtt, plan = flow.mqtt, self.rig.plan
-        assert mqtt is not None  # noqa: S101 (for the type checker)
-        broker, subscriber = mqtt.path.server, mqtt.path.client
-        told = {name: value for name, value in clients.items() if name != "flow"}
-        nagle = flow.switches.get("nagle") == "on"
-        spec = told | {
-            "epoch_ns": epoch,
-            "end_ns": end,
-            "ca": str(self.scratch / "certificates" / "ca.pem"),
-            "name": NAME,
-            "publish": {
-                "netns": self.rig.nodes[flow.client].path,
-                "own": plan.addresses[flow.paths[0].client].ip,
-                "broker": f"{plan.addresses[flow.paths[0].server].ip}:{flow.port}",
-                "carrier": _carrier(flow.transport, mqtt),
-                "congestion": core.in_kernel(flow.congestion),
-                "nagle": nagle,
-            },
-            "deliver": {
-                "netns": self.rig.nodes[mqtt.subscriber].path,
-                "own": plan.addresses[subscriber].ip,
-                "broker": f"{plan.addresses[broker].ip}:{plan.delivery_port(flow)}",
-                "carrier": _carrier(mqtt.transport, mqtt),
-                "congestion": core.in_kernel(mqtt.congestion),
-                "nagle": nagle,
-            },
-        }
-        file = folder / "clients.json"
-        words = ("messages", "--spec", str(file), "--out", str(folder / "seen.json"))
-        argv = (sys.executable, "-m", "haltere.rig.programs._peer", *words)
-        return Command(argv, files={file: json.dumps(spec)}, peer=words)
+
+@contextlib.contextmanager
+def _running(node: int, command: Command, folder: Path, name: str) -> Iterator[Process]:
+    with inside(node):
+        process = Process(command, folder, name)
+    try:
+        yield process
+    finally:
+        process.end()
 
 
 def _carrier(transport: str, mqtt: Mqtt) -> str:
     return "quic" if transport == "quic" else "tls" if mqtt.tls else "tcp"
 
 
-def _outcome(plan: Plan, start: int, qos: int, seen: Json) -> Json:
-    """Return what results hold of a flow that starts then (ns), from what its clients saw."""
-    ns = 1e-9
+def outcome(plan: Plan, flow: Flow, seen: Json) -> Json:
+    """Return what results hold of a flow, from what its clients saw (`_core.messages_seen`)."""
+    assert flow.mqtt is not None  # noqa: S101 (for the type checker)
+    ns, start = 1e-9, flow.start_ns
     counted = {name: seen[name] for name in ("published", "delivered", "duplicated", "deliveries")}
     messages = json.loads(_core.messages_result(json.dumps(counted | {"since": plan.measure_from_ns})))
     # A queue drops messages inside the broker, which does not say which.
@@ -166,9 +213,42 @@ def _outcome(plan: Plan, start: int, qos: int, seen: Json) -> Json:
         error = f"no publisher was accepted: {seen['last_loss'] or 'none tried'}"
     if error is None and ends and completed is None:
         error = f"not finished in time: {seen['delivered']} of {seen['published']} messages came; give time_limit more"
-    if error is None and ends and lost and qos > 0:
+    if error is None and ends and lost and flow.mqtt.qos > 0:
         error = f"{lost} of {seen['published']} messages were not delivered"
     return answer | ({"status": "failed", "error": error} if error else {})
+
+
+def setup(plan: Plan, flows: list[Flow], folder: Path, certificates: Path) -> Setup:
+    """Return the setup of the programs of flows that have one broker."""
+    first = flows[0]
+    return Setup(
+        server=plan.addresses[first.paths[0].server].ip,
+        client=plan.addresses[first.paths[0].client].ip,
+        port=first.port,
+        congestion=first.congestion,
+        folder=folder,
+        certificates=certificates,
+        object=folder / "none",
+    )
+
+
+def broker(plan: Plan, flows: list[Flow], at: Setup) -> Command:
+    """Return the broker of flows, which waits for their publishers and their subscribers.
+
+    Raises:
+        ProgramError: if it cannot be as they want it.
+    """
+    first, listeners = flows[0], []
+    for flow in flows:
+        assert flow.mqtt is not None  # noqa: S101 (for the type checker: only flows with MQTT come here)
+        for address, port, transport in (
+            (flow.paths[0].server, flow.port, flow.transport),
+            (flow.mqtt.path.server, plan.delivery_port(flow), flow.mqtt.transport),
+        ):
+            listeners.append(Listener(plan.addresses[address].ip, port, _carrier(transport, flow.mqtt)))
+    assert first.mqtt is not None  # noqa: S101 (for the type checker)
+    how = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
+    return programs.find_broker(first.transport, first.implementation).broker(at, how)
 
 
 @contextlib.contextmanager
@@ -183,33 +263,14 @@ def serving(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[Messages]:
 
 @contextlib.contextmanager
 def _broker(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[None]:
-    first, plan = flows[0], rig.plan
-    program = programs.find_broker(first.transport, first.implementation)
+    first = flows[0]
     _set_routes(rig, flows)
     folder = scratch / f"broker{first.server}"
     folder.mkdir()
     folder.chmod(0o777)
-    listeners = []
-    for flow in flows:
-        assert flow.mqtt is not None  # noqa: S101 (for the type checker)
-        for address, port, transport in (
-            (flow.paths[0].server, flow.port, flow.transport),
-            (flow.mqtt.path.server, plan.delivery_port(flow), flow.mqtt.transport),
-        ):
-            listeners.append(Listener(plan.addresses[address].ip, port, _carrier(transport, flow.mqtt)))
-    assert first.mqtt is not None  # noqa: S101 (for the type checker)
-    setup = Setup(
-        server=listeners[0].address,
-        client=plan.addresses[first.paths[0].client].ip,
-        port=first.port,
-        congestion=first.congestion,
-        folder=folder,
-        certificates=scratch / "certificates",
-        object=folder / "none",
-    )
-    broker = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
     with inside(rig.nodes[first.server].fd):
-        process = Process.ready(program.broker(setup, broker), folder, "broker")
+        command = broker(rig.plan, flows, setup(rig.plan, flows, folder, scratch / "certificates"))
+        process = Process.ready(command, folder, "broker")
     try:
         yield
     finally:

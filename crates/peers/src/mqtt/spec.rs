@@ -1,4 +1,4 @@
-//! The specification of MQTT clients, as a rig writes it.
+//! The specification of the MQTT clients at one end of a flow, as whoever runs them writes it.
 
 use crate::Error;
 use haltere_mqtt::client::Batch;
@@ -9,16 +9,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The clients of a flow. Times are in ns from `epoch_ns`, which is a reading of `CLOCK_MONOTONIC`.
+/// The clients at one end of a flow. Times are in ns from `epoch_ns`, which is a reading of their node's `CLOCK_MONOTONIC`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
+    pub end: End,
     pub epoch_ns: u64,
     /// When the clients end at the latest.
     pub end_ns: u64,
-    /// Publishers' connections, and the subscriber's.
-    pub publish: Route,
-    pub deliver: Route,
+    /// Their connections.
+    pub route: Route,
+    /// The file by which publishers tell the subscriber when the last message was published.
+    pub published: PathBuf,
     /// Certificate that is trusted, PEM, and the broker's name in its certificate.
     pub ca: PathBuf,
     pub name: String,
@@ -41,6 +43,16 @@ pub struct Spec {
     pub publishers: Vec<Schedule>,
 }
 
+/// An end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// All who publish.
+    Publishers,
+    /// The one who takes the messages.
+    Subscriber,
+}
+
 /// The transport that carries the bytes of MQTT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -57,8 +69,6 @@ pub enum Carrier {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// Path of the network namespace; the caller's if absent.
-    pub netns: Option<String>,
     pub own: IpAddr,
     pub broker: SocketAddr,
     pub carrier: Carrier,

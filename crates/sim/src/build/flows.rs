@@ -160,10 +160,9 @@ impl FlowPart {
 /// The transports of a flow that programs carry.
 #[cfg(feature = "kernels")]
 fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit, String> {
-    if flow.way() == scenario::Way::Up || flow.mqtt().is_some() || matches!(flow.task, scenario::Task::Page { .. }) {
-        return Err(
-            "programs in virtual time fetch one object: leave direction, page and mqtt out, or run the model".into()
-        );
+    let up = flow.way() == scenario::Way::Up && flow.mqtt().is_none();
+    if up || matches!(flow.task, scenario::Task::Page { .. }) {
+        return Err("programs in virtual time fetch one object: leave direction and page out, or run the model".into());
     }
     if flow.tos.is_some() {
         return Err("programs in virtual time set no type of service: leave tos out".into());

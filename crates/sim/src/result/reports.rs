@@ -28,11 +28,17 @@ pub struct ClientReport {
     /// Why the flow failed.
     #[serde(default)]
     pub error: Option<String>,
+    /// The columns of its messages, with MQTT. The report then says all of times and bytes.
+    #[serde(default)]
+    pub messages: Option<Map<String, Value>>,
+    /// The length of the measured time, if the scenario gives it, s. Only with `messages`.
+    #[serde(default)]
+    pub measured_s: Option<f64>,
 }
 
 impl ClientReport {
     /// Puts the report into the flow's row.
-    fn put(self, row: &mut Map<String, Value>) {
+    fn put(mut self, row: &mut Map<String, Value>) {
         let mut set = |name: &str, value: Value| drop(row.insert(name.into(), value));
         if let Some(error) = self.error {
             set("status", "failed".into());
@@ -48,7 +54,12 @@ impl ClientReport {
         set("handshake_s", json!(self.handshake_s));
         set("first_byte_s", json!(self.first_byte_s));
         let number = |row: &Map<String, Value>, name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
-        if let Some(bytes) = self.bytes.filter(|bytes| *bytes > 0) {
+        let of_messages = self.messages.is_some();
+        if let Some(messages) = self.messages.take() {
+            set("completion_s", json!(self.completion_s));
+            row.extend(messages);
+        }
+        if let Some(bytes) = self.bytes.filter(|bytes| of_messages || *bytes > 0) {
             let wire = number(row, "wire_bytes");
             row.insert("bytes".into(), bytes.into());
             row.insert("overhead_bytes".into(), wire.saturating_sub(bytes).into());
@@ -56,7 +67,7 @@ impl ClientReport {
         if let Some(completion) = self.completion_s {
             row.insert("completion_s".into(), completion.into());
         }
-        let lasted = row.get("completion_s").and_then(Value::as_f64).filter(|s| *s > 0.0);
+        let lasted = row.get("completion_s").and_then(Value::as_f64).or(self.measured_s).filter(|s| *s > 0.0);
         if lasted.is_some() {
             let (bytes, wire) = (number(row, "bytes"), number(row, "wire_bytes"));
             row.insert("goodput_bps".into(), json!(rate(bytes, lasted)));
