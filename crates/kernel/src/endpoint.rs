@@ -59,7 +59,7 @@ impl Kernels {
             host,
             number,
             end,
-            launch: None,
+            opening: Opening::Connect,
             opened: false,
             ended: false,
             recorded: [None; METRICS.len()],
@@ -85,14 +85,17 @@ impl Kernels {
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
             let number = host.add(Connection::new(&end, stats));
             host.carry(number, end.port, Traffic::new(end.role, programs.data));
+            if end.role == Role::Client && programs.early {
+                host.spawn_early(number, &programs.client)?;
+            }
             number
         };
-        let launch = Some(programs.client.clone());
+        let opening = if programs.early { Opening::Begun } else { Opening::Spawn(programs.client.clone()) };
         Ok(Box::new(KernelEndpoint {
             host,
             number,
             end,
-            launch,
+            opening,
             opened: false,
             ended: false,
             recorded: [None; METRICS.len()],
@@ -141,13 +144,22 @@ impl Kernels {
     }
 }
 
+/// The way in which a client's end is opened.
+enum Opening {
+    /// The kernel connects.
+    Connect,
+    /// A program is started.
+    Spawn(Launch),
+    /// The program runs already.
+    Begun,
+}
+
 /// One end of a connection on a kernel.
 struct KernelEndpoint {
     host: Arc<Mutex<Host>>,
     number: u32,
     end: End,
-    /// The client of a flow whose ends are programs.
-    launch: Option<Launch>,
+    opening: Opening,
     opened: bool,
     /// The application has ended its stream.
     ended: bool,
@@ -203,9 +215,10 @@ impl Endpoint for KernelEndpoint {
         if self.end.role == Role::Client {
             let mut host = self.host();
             host.called_by(self.number, cx.me);
-            match &self.launch {
-                Some(launch) => host.spawn(self.number, launch),
-                None => host.connect(self.number, &self.end),
+            match &self.opening {
+                Opening::Connect => host.connect(self.number, &self.end),
+                Opening::Spawn(launch) => host.spawn(self.number, launch),
+                Opening::Begun => {}
             }
             // The kernel's path manager may use them all: the world must know them.
             if self.end.ways.len() > 1

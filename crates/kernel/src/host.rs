@@ -394,6 +394,10 @@ impl Host {
         }
         let mut failed = None;
         while let Some(news) = self.node.poll_event() {
+            // A client that was started early has ended: its flow is told when the run begins.
+            if self.learn_of_program(&news).is_some() {
+                continue;
+            }
             if let News::Failed { errno, .. } = news {
                 failed = failed.or(Some(errno));
             }

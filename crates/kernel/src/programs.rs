@@ -47,6 +47,9 @@ pub struct Programs {
     /// Which way the data travel.
     #[serde(default)]
     pub data: Data,
+    /// Whether the client is started before the run and waits by itself until its time comes, so that its own start takes no time of the run.
+    #[serde(default)]
+    pub early: bool,
 }
 
 /// Which way the data of programs travel.

@@ -163,6 +163,12 @@ impl Host {
         self.pending = true;
     }
 
+    /// Starts the client of a flow before the run, and lets it come to rest.
+    pub fn spawn_early(&mut self, number: u32, launch: &Launch) -> Result<(), Error> {
+        self.node.command(Command::Spawn { child: number, launch: launch.clone() });
+        self.set_up()
+    }
+
     /// Ends the client of a flow that is forgotten. What it has printed is written to its log then.
     pub(super) fn end_program(&mut self, number: u32) {
         self.programs.retain(|_, one| *one != number);

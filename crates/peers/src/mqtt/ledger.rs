@@ -111,7 +111,12 @@ impl Ledger {
 
     /// When the last message was published, if all are, in ns from the run's beginning.
     pub fn all_published(&self) -> Option<u64> {
-        (self.open == 0).then(|| self.ns(self.last))
+        (self.open == 0).then(|| self.last_ns())
+    }
+
+    /// When a message was published or came last, in ns from the run's beginning.
+    pub fn last_ns(&self) -> u64 {
+        self.ns(self.last)
     }
 
     /// The subscriber has a message.

@@ -114,7 +114,7 @@ fn kit(
     };
     Ok(Kit {
         ack: flow.ack,
-        rtts: flow.mqtt().is_none(),
+        rtts: flow.mqtt().is_none() || subject.is_program(),
         moves: !flow.migrate.is_empty(),
         ways: ways(contender, &path.ways),
         port: slot.kernel_port(),

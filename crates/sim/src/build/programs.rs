@@ -161,7 +161,7 @@ pub(super) fn of_messages(_: &Programs, _: usize, _: &Contender) -> Result<FlowP
 /// The programs of a flow with MQTT for its publishers' connections. The broker is started once it has all its ports ([`serve`]).
 #[cfg(feature = "kernels")]
 pub(super) fn publishing(whole: &FlowPrograms) -> Arc<FlowPrograms> {
-    Arc::new(FlowPrograms { server: None, data: haltere_kernel::programs::Data::Up, ..whole.clone() })
+    Arc::new(FlowPrograms { server: None, data: haltere_kernel::programs::Data::Up, early: true, ..whole.clone() })
 }
 
 /// See above.
@@ -177,7 +177,7 @@ pub(super) fn publishing(_: &FlowPrograms) -> Arc<FlowPrograms> {
 #[cfg(feature = "kernels")]
 pub(super) fn subscribing(whole: &FlowPrograms) -> Result<Arc<FlowPrograms>, String> {
     let client = whole.subscriber.clone().ok_or("nobody has prepared a subscriber: run it by haltere's commands")?;
-    Ok(Arc::new(FlowPrograms { server: None, client, ..whole.clone() }))
+    Ok(Arc::new(FlowPrograms { server: None, client, early: true, ..whole.clone() }))
 }
 
 /// See above.

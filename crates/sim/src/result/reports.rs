@@ -57,6 +57,8 @@ impl ClientReport {
         let of_messages = self.messages.is_some();
         if let Some(messages) = self.messages.take() {
             set("completion_s", json!(self.completion_s));
+            // Packets do not tell when messages come.
+            set("longest_gap_s", Value::Null);
             row.extend(messages);
         }
         if let Some(bytes) = self.bytes.filter(|bytes| of_messages || *bytes > 0) {
@@ -143,6 +145,22 @@ mod tests {
         );
         assert_eq!((&flow["retransmitted_packets"], &flow["lost_packets"]), (&Value::Null, &Value::Null));
         assert_eq!(found["status"], "ok");
+    }
+
+    #[test]
+    fn clients_with_messages_say_all_of_times_and_bytes() {
+        let Value::Object(messages) = json!({ "messages_published": 3, "messages_dropped": null }) else {
+            unreachable!()
+        };
+        let report =
+            ClientReport { bytes: Some(0), measured_s: Some(4.0), messages: Some(messages), ..ClientReport::default() };
+        let flow = &with_reports(result(), vec![report])["flows"][0];
+        assert_eq!((&flow["messages_published"], &flow["messages_dropped"]), (&json!(3), &Value::Null));
+        assert_eq!(
+            (&flow["completion_s"], &flow["bytes"], &flow["goodput_bps"]),
+            (&Value::Null, &json!(0), &json!(0.0))
+        );
+        assert_eq!((&flow["overhead_bytes"], &flow["throughput_bps"]), (&json!(1200), &json!(2400.0)));
     }
 
     #[test]
