@@ -136,6 +136,10 @@ def _check_messages(scenario: Scenario, placed: list[Json]) -> None:
             programs.find_broker(mqtt.transport, mqtt.implementation).congestion.word(mqtt.congestion)
         except programs.ProgramError as error:
             raise ScenarioProblem(str(error), f"{path}.mqtt.delivery") from None
+        try:
+            messages.broker(plan, [flow], messages.setup(plan, [flow], Path("/"), CERTIFICATES))
+        except programs.ProgramError as error:
+            raise ScenarioProblem(str(error), f"{path}.contender") from None
         if len(_of_kernel(flow)) > 1:
             raise ScenarioProblem(
                 f"the broker's kernel has one congestion control for all its connections: {mqtt.contender} and "

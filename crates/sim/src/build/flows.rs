@@ -9,7 +9,7 @@ use super::talk::Talk;
 use super::transports::{Kit, Maker, Way};
 use crate::application::{Application, ProgramClient, ProgramServer};
 use crate::contender::{Contender, Transport};
-use crate::fidelity::{Fidelity, Subject};
+use crate::fidelity::{Fidelity, Subject, of_sockets};
 use crate::network::{FlowPath, HostPath};
 use crate::scenario::{self, Flow, RadioKind, ScenarioError};
 use crate::world::Spawn;
@@ -50,6 +50,10 @@ pub(super) fn subject(
             let message = "production stacks keep their addresses here: leave it out, or run the model";
             return Err(error(field, message.into()));
         }
+    }
+    // The clients of MQTT are our own, and set it on their sockets.
+    if subject.is_program() && flow.mqtt().is_none() && contender.switched().contains_key("nagle") {
+        return Err(error("contender", of_sockets("nagle", contender.transport.describe().0)));
     }
     if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
         let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";

@@ -107,10 +107,18 @@ impl Default for Beside<'_> {
 
 /// Whether every contender and probe of a scenario can run at a fidelity.
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
+    let mut brokers = BTreeMap::new();
     for (i, flow) in scenario.flows.iter().enumerate() {
-        flows::subject(fidelity, i, flow, &flow.contender)?;
-        if let Some(delivery) = flow.mqtt().map(|mqtt| &mqtt.delivery) {
-            flows::subject(fidelity, i, flow, delivery)?;
+        let subject = flows::subject(fidelity, i, flow, &flow.contender)?;
+        let Some(mqtt) = flow.mqtt() else { continue };
+        let delivery = flows::subject(fidelity, i, flow, &mqtt.delivery)?;
+        let is_program = subject.is_program();
+        let wrong = |field| ScenarioError { path: format!("flows[{i}].{field}"), message: programs::ONE_BROKER.into() };
+        if delivery.is_program() != is_program {
+            return Err(wrong("mqtt.delivery"));
+        }
+        if *brokers.entry(&*flow.place.server).or_insert(is_program) != is_program {
+            return Err(wrong("contender"));
         }
     }
     for (i, broker) in scenario.brokers.iter().enumerate() {
