@@ -207,13 +207,13 @@ def outcome(plan: Plan, flow: Flow, seen: Json) -> Json:
         "messages": messages,
         "details": {"lost_connections": seen["lost_connections"], "last_loss": seen["last_loss"]},
     }
-    lost, ends = messages["messages_lost"], plan.duration_ns is None
+    lost, finite = messages["messages_lost"], plan.duration_ns is None
     error = seen["error"]
     if error is None and not took:
         error = f"no publisher was accepted: {seen['last_loss'] or 'none tried'}"
-    if error is None and ends and completed is None:
+    if error is None and finite and completed is None:
         error = f"not finished in time: {seen['delivered']} of {seen['published']} messages came; give time_limit more"
-    if error is None and ends and lost and flow.mqtt.qos > 0:
+    if error is None and finite and lost and flow.mqtt.qos > 0:
         error = f"{lost} of {seen['published']} messages were not delivered"
     return answer | ({"status": "failed", "error": error} if error else {})
 

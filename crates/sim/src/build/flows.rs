@@ -55,6 +55,10 @@ pub(super) fn subject(
     if subject.is_program() && flow.mqtt().is_none() && contender.switched().contains_key("nagle") {
         return Err(error("contender", of_sockets("nagle", contender.transport.describe().0)));
     }
+    if subject.is_program() && flow.radio.is_some() && flow.mqtt().is_some_and(|mqtt| mqtt.publishers.publishers > 1) {
+        let message = "the publishers of a program are not told apart: give the flow one publisher, or run the model";
+        return Err(error("radio", message.into()));
+    }
     if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
         let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
         return Err(error("ack", message.into()));

@@ -60,6 +60,7 @@ impl ClientReport {
             // Packets do not tell when messages come.
             set("longest_gap_s", Value::Null);
             row.extend(messages);
+            share_radio(row);
         }
         if let Some(bytes) = self.bytes.filter(|bytes| of_messages || *bytes > 0) {
             let wire = number(row, "wire_bytes");
@@ -74,6 +75,20 @@ impl ClientReport {
             let (bytes, wire) = (number(row, "bytes"), number(row, "wire_bytes"));
             row.insert("goodput_bps".into(), json!(rate(bytes, lasted)));
             row.insert("throughput_bps".into(), json!(rate(wire, lasted)));
+        }
+    }
+}
+
+/// Puts the use of the publishers' radios for each message into a row, as [`RadioResult`](super::RadioResult) has it.
+fn share_radio(row: &mut Map<String, Value>) {
+    let delivered = row.get("messages_delivered").and_then(Value::as_u64).filter(|count| *count > 0);
+    for (whole, each) in [
+        ("radio_on_s", "radio_on_per_message_s"),
+        ("radio_energy_estimate_j", "radio_energy_estimate_per_message_j"),
+        ("radio_bytes", "radio_bytes_per_message"),
+    ] {
+        if let (Some(whole), Some(count)) = (row.get(whole).and_then(Value::as_f64), delivered) {
+            row.insert(each.into(), json!(whole / count as f64));
         }
     }
 }
@@ -149,12 +164,13 @@ mod tests {
 
     #[test]
     fn clients_with_messages_say_all_of_times_and_bytes() {
-        let Value::Object(messages) = json!({ "messages_published": 3, "messages_dropped": null }) else {
-            unreachable!()
-        };
-        let report =
-            ClientReport { bytes: Some(0), measured_s: Some(4.0), messages: Some(messages), ..ClientReport::default() };
-        let flow = &with_reports(result(), vec![report])["flows"][0];
+        let messages = json!({ "messages_published": 3, "messages_delivered": 2, "messages_dropped": null });
+        let messages = messages.as_object().cloned();
+        let report = ClientReport { bytes: Some(0), measured_s: Some(4.0), messages, ..ClientReport::default() };
+        let mut before = result();
+        before["flows"][0]["radio_on_s"] = json!(3.0);
+        let flow = &with_reports(before, vec![report])["flows"][0];
+        assert_eq!(flow["radio_on_per_message_s"], json!(1.5));
         assert_eq!((&flow["messages_published"], &flow["messages_dropped"]), (&json!(3), &Value::Null));
         assert_eq!(
             (&flow["completion_s"], &flow["bytes"], &flow["goodput_bps"]),
