@@ -464,9 +464,10 @@ def peer(arguments: list[str]) -> int:
     a process of its own.
     """
 
-def messages_seen(publishers: str, subscriber: str, since: int) -> str:
-    """Return what the clients of a flow with MQTT saw, from the files that both its ends have written; raise `OSError`.
+def messages_seen(files: list[str], since: int) -> str:
+    """Return what the clients of a flow with MQTT saw; raise `OSError`.
 
+    `files` are those that its publishers and then its subscriber have written, or the one of both.
     `since` is when the measured time begins, ns. The answer has `published`, `delivered`, `duplicated`, `deliveries`
     (pairs of when, and how long after the publication), `handshakes`, `bytes`, `measured_bytes`, `completed`,
     `lost_connections`, `last_loss`, `error`; times in ns from the run's beginning.

@@ -65,8 +65,8 @@ def check_against_linux(cases: Mapping[str, Mapping[str, Any]]) -> None:
         for name in TIMES:
             assert ours[name] == pytest.approx(theirs[name], rel=0.005), (case, name)
         assert ours["messages_dropped"] is None
-        # The end of the last connection is seen on a rig alone: two packets.
-        assert ours["wire_bytes"] == pytest.approx(theirs["wire_bytes"], rel=0.01), case
+        # On a rig publishers resume the subscriber's TLS session, as they share its process.
+        assert ours["wire_bytes"] == pytest.approx(theirs["wire_bytes"], abs=700), case
         assert ours["sent_packets"] == pytest.approx(theirs["sent_packets"], abs=2), case
         assert ours["retransmitted_packets"] == theirs["retransmitted_packets"], case
 

@@ -86,7 +86,7 @@ impl Kernels {
             let number = host.add(Connection::new(&end, stats));
             host.carry(number, end.port, Traffic::new(end.role, programs.data));
             if end.role == Role::Client && programs.early {
-                host.spawn_early(number, &programs.client)?;
+                host.spawn_early(number, programs)?;
             }
             number
         };

@@ -1,6 +1,7 @@
 """Flows with MQTT on real kernels: a broker that is a program, and our own clients around it (`crates/peers`).
 
-Publishers are one process on their node, and the subscriber is another on its own. Both note what they see.
+On a rig, publishers and subscriber are one process, as all namespaces have one kernel; on nodes of the simulator they
+are two (`rig.nodes`). They note what they see.
 
 When messages come is drawn by the simulator (`_core.Scenario.mqtt_clients`): model and broker have the same arrivals.
 """
@@ -11,10 +12,10 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from haltere import _core, core
 from haltere.rig import namespaces, programs
@@ -25,7 +26,6 @@ from haltere.rig.programs.process import Process
 
 Json = dict[str, Any]
 End = Literal["publishers", "subscriber"]
-ENDS: tuple[End, ...] = get_args(End)
 _PATIENCE_S = 5.0
 """How much later than told the clients may end, seconds."""
 
@@ -87,45 +87,52 @@ def _towards(flow: Flow) -> dict[int, str]:
 
 
 @dataclass(frozen=True)
-class Ends:
-    """Both ends of a flow: how their clients are started, and where they note what they see."""
+class Clients:
+    """Clients of a flow in one process: how it is started, and the file in which it notes what they see."""
 
-    publishers: Command
-    subscriber: Command
-    notes: dict[End, Path]
-
-    def seen(self, since_ns: int) -> Json:
-        """Return what both have noted, once they have ended; the measured time begins at `since_ns`.
-
-        Raises:
-            ProgramError: if one has noted nothing.
-        """
-        publishers, subscriber = (str(self.notes[end]) for end in ENDS)
-        try:
-            answer: Json = json.loads(_core.messages_seen(publishers, subscriber, since_ns))
-        except OSError as error:
-            raise ProgramError(f"a client left no report: {error}") from None
-        return answer
+    command: Command
+    notes: Path
 
 
-def ends(plan: Plan, flow: Flow, clients: Json, epochs_ns: tuple[int, int], place: Setup) -> Ends:
-    """Return the clients of a flow, with their work as `_core.Scenario.mqtt_clients` has it.
+def clients(
+    plan: Plan, flow: Flow, work: Json, spaces: Mapping[End, str | None], epoch_ns: int, place: Setup
+) -> Clients:
+    """Return the clients at one end of a flow or at both, with their work as `_core.Scenario.mqtt_clients` has it.
 
-    `epochs_ns` are what the clocks of the publishers' node and of the subscriber's show when the run begins. Clients
-    write into the folder of `place` alone.
+    `spaces` has the ends, each with the network namespace of its node, or None if the process is there. The clock of
+    the process shows `epoch_ns` when the run begins. It writes into the folder of `place` alone.
     """
-    commands, notes = {}, {}
-    for end, epoch in zip(ENDS, epochs_ns, strict=True):
-        spec = _spec(plan, flow, end, place) | {name: value for name, value in clients.items() if name != "flow"}
-        spec |= {"end": end, "epoch_ns": epoch, "end_ns": plan.duration_ns or plan.time_limit_ns}
-        file, notes[end] = place.folder / f"{end}.json", place.folder / f"{end}.notes"
-        words = ("messages", "--spec", str(file), "--out", str(notes[end]))
-        argv = (sys.executable, "-m", "haltere.rig.programs._peer", *words)
-        commands[end] = Command(argv, files={file: json.dumps(spec)}, peer=words)
-    return Ends(commands["publishers"], commands["subscriber"], notes)
+    spec: Json = {name: value for name, value in work.items() if name != "flow"} | {
+        "epoch_ns": epoch_ns,
+        "end_ns": plan.duration_ns or plan.time_limit_ns,
+        "ca": str(place.ca),
+        "name": NAME,
+        "published": str(place.folder / "published"),
+    }
+    fields: tuple[tuple[End, str], ...] = (("publishers", "publish"), ("subscriber", "deliver"))
+    for end, field in fields:
+        spec[field] = _route(plan, flow, end) | {"netns": spaces[end]} if end in spaces else None
+    name = "clients" if len(spaces) > 1 else next(iter(spaces))
+    file, notes = place.folder / f"{name}.json", place.folder / f"{name}.notes"
+    words = ("messages", "--spec", str(file), "--out", str(notes))
+    argv = (sys.executable, "-m", "haltere.rig.programs._peer", *words)
+    return Clients(Command(argv, files={file: json.dumps(spec)}, peer=words), notes)
 
 
-def _spec(plan: Plan, flow: Flow, end: End, place: Setup) -> Json:
+def seen(notes: Iterable[Path], since_ns: int) -> Json:
+    """Return what clients have noted, the publishers first; the measured time begins at `since_ns`.
+
+    Raises:
+        ProgramError: if one has noted nothing.
+    """
+    try:
+        answer: Json = json.loads(_core.messages_seen([str(file) for file in notes], since_ns))
+    except OSError as error:
+        raise ProgramError(f"a client left no report: {error}") from None
+    return answer
+
+
+def _route(plan: Plan, flow: Flow, end: End) -> Json:
     mqtt = flow.mqtt
     assert mqtt is not None  # noqa: S101 (for the type checker: only flows with MQTT come here)
     path, port, transport, congestion = (
@@ -134,16 +141,11 @@ def _spec(plan: Plan, flow: Flow, end: End, place: Setup) -> Json:
         else (mqtt.path, plan.delivery_port(flow), mqtt.transport, mqtt.congestion)
     )
     return {
-        "ca": str(place.ca),
-        "name": NAME,
-        "published": str(place.folder / "published"),
-        "route": {
-            "own": plan.addresses[path.client].ip,
-            "broker": f"{plan.addresses[path.server].ip}:{port}",
-            "carrier": _carrier(transport, mqtt),
-            "congestion": core.in_kernel(congestion),
-            "nagle": flow.switches.get("nagle") == "on",
-        },
+        "own": plan.addresses[path.client].ip,
+        "broker": f"{plan.addresses[path.server].ip}:{port}",
+        "carrier": _carrier(transport, mqtt),
+        "congestion": core.in_kernel(congestion),
+        "nagle": flow.switches.get("nagle") == "on",
     }
 
 
@@ -153,68 +155,63 @@ class Messages:
     def __init__(self, rig: Rig, flows: list[Flow], scratch: Path) -> None:
         self.rig, self.flows, self.scratch = rig, flows, scratch
 
-    def exchange(self, flow: Flow, clients: Json, epoch: int, answers: list[Json]) -> None:
+    def exchange(self, flow: Flow, work: Json, epoch: int, answers: list[Json]) -> None:
         """Run a flow's clients, and add their results to the answers."""
         assert flow.mqtt is not None  # noqa: S101 (for the type checker)
         plan, nodes = self.rig.plan, self.rig.nodes
         answer: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None}
         answer |= dict.fromkeys(("completion_s", "handshake_s", "first_byte_s")) | {"bytes": 0}
-        end = epoch + (plan.duration_ns or plan.time_limit_ns)
+        end = plan.duration_ns or plan.time_limit_ns
         folder = self.scratch / f"clients{flow.number}"
         folder.mkdir()
+        spaces: dict[End, str | None] = {
+            "publishers": nodes[flow.client].path,
+            "subscriber": nodes[flow.mqtt.subscriber].path,
+        }
         try:
-            # All network namespaces of a machine have one clock.
-            both = ends(plan, flow, clients, (epoch, epoch), setup(plan, [flow], folder, self.scratch / "certificates"))
-            with (
-                _running(nodes[flow.mqtt.subscriber].fd, both.subscriber, folder, "subscriber") as subscriber,
-                _running(nodes[flow.client].fd, both.publishers, folder, "publishers"),
-            ):
-                subscriber.wait((end - time.monotonic_ns()) * 1e-9 + _PATIENCE_S)
-            answer |= outcome(plan, flow, both.seen(plan.measure_from_ns))
+            place = setup(plan, [flow], folder, self.scratch / "certificates")
+            both = clients(plan, flow, work, spaces, epoch, place)
+            with inside(nodes[flow.client].fd):
+                process = Process(both.command, folder, "clients")
+                try:
+                    process.wait((epoch + end - time.monotonic_ns()) * 1e-9 + _PATIENCE_S)
+                finally:
+                    process.end()
+            answer |= outcome(plan, flow, seen([both.notes], plan.measure_from_ns))
         except (ProgramError, OSError, ValueError) as error:
             answer |= {"status": "failed", "error": str(error)}
         answers.append(answer)
-
-
-@contextlib.contextmanager
-def _running(node: int, command: Command, folder: Path, name: str) -> Iterator[Process]:
-    with inside(node):
-        process = Process(command, folder, name)
-    try:
-        yield process
-    finally:
-        process.end()
 
 
 def _carrier(transport: str, mqtt: Mqtt) -> str:
     return "quic" if transport == "quic" else "tls" if mqtt.tls else "tcp"
 
 
-def outcome(plan: Plan, flow: Flow, seen: Json) -> Json:
+def outcome(plan: Plan, flow: Flow, saw: Json) -> Json:
     """Return what results hold of a flow, from what its clients saw (`_core.messages_seen`)."""
     assert flow.mqtt is not None  # noqa: S101 (for the type checker)
     ns, start = 1e-9, flow.start_ns
-    counted = {name: seen[name] for name in ("published", "delivered", "duplicated", "deliveries")}
+    counted = {name: saw[name] for name in ("published", "delivered", "duplicated", "deliveries")}
     messages = json.loads(_core.messages_result(json.dumps(counted | {"since": plan.measure_from_ns})))
     # A queue drops messages inside the broker, which does not say which.
     messages["messages_dropped"] = None
-    took, deliveries, completed = seen["handshakes"], seen["deliveries"], seen["completed"]
+    took, deliveries, completed = saw["handshakes"], saw["deliveries"], saw["completed"]
     answer: Json = {
         "handshake_s": sum(took) / len(took) * ns if took else None,
         "first_byte_s": (deliveries[0][0] - start) * ns if deliveries else None,
         "completion_s": None if completed is None else (completed - start) * ns,
-        "bytes": seen["bytes"],
+        "bytes": saw["bytes"],
         "messages": messages,
-        "details": {"lost_connections": seen["lost_connections"], "last_loss": seen["last_loss"]},
+        "details": {"lost_connections": saw["lost_connections"], "last_loss": saw["last_loss"]},
     }
     lost, finite = messages["messages_lost"], plan.duration_ns is None
-    error = seen["error"]
+    error = saw["error"]
     if error is None and not took:
-        error = f"no publisher was accepted: {seen['last_loss'] or 'none tried'}"
+        error = f"no publisher was accepted: {saw['last_loss'] or 'none tried'}"
     if error is None and finite and completed is None:
-        error = f"not finished in time: {seen['delivered']} of {seen['published']} messages came; give time_limit more"
+        error = f"not finished in time: {saw['delivered']} of {saw['published']} messages came; give time_limit more"
     if error is None and finite and lost and flow.mqtt.qos > 0:
-        error = f"{lost} of {seen['published']} messages were not delivered"
+        error = f"{lost} of {saw['published']} messages were not delivered"
     return answer | ({"status": "failed", "error": error} if error else {})
 
 

@@ -165,7 +165,7 @@ class _Flow:
     here: Any = None
     """Its program's setup as this machine sees it."""
     messages: Any = None
-    """With MQTT: the plan of the run, and its clients (`rig.messages.Ends`) as this machine sees them."""
+    """With MQTT: the plan of the run, and the files in which its publishers and its subscriber note what they see."""
 
 
 @contextlib.contextmanager
@@ -308,19 +308,20 @@ def _with_brokers(scenario: Scenario, seeds: tuple[int, int], placed: dict[int, 
         sharing = [other for other in flows if other.server == flow.server]
         at, within = place(f"broker{flow.server}", sharing), place(f"flow{flow.number}", [flow])
         broker = messages.broker(plan, sharing, at)
-        ends = messages.ends(plan, flow, clients[flow.number], placed[flow.number]["epochs_ns"], within)
-        _write((broker, ends.publishers, ends.subscriber), home, folder)
+        work, (first, second) = clients[flow.number], placed[flow.number]["epochs_ns"]
+        publishers = messages.clients(plan, flow, work, {"publishers": None}, first, within)
+        subscriber = messages.clients(plan, flow, work, {"subscriber": None}, second, within)
+        _write((broker, publishers.command, subscriber.command), home, folder)
         congestion = next(iter(_of_kernel(flow)), None)
         told = {
             "folder": str(folder),
             "server": _server(broker, at.folder),
-            "client": _launch(ends.publishers, within.folder, "publishers"),
-            "subscriber": _launch(ends.subscriber, within.folder, "subscriber"),
+            "client": _launch(publishers.command, within.folder, "publishers"),
+            "subscriber": _launch(subscriber.command, within.folder, "subscriber"),
             "congestion": congestion,
         }
-        here = {end: folder / path.relative_to(home) for end, path in ends.notes.items()}
-        program = dataclasses.replace(ends, notes=here)
-        yield _Flow(flow.number, {"programs": told}, messages=(plan, program))
+        notes = [folder / one.notes.relative_to(home) for one in (publishers, subscriber)]
+        yield _Flow(flow.number, {"programs": told}, messages=(plan, notes))
 
 
 def _write(commands: Iterable[Any], home: Path, folder: Path) -> None:
@@ -395,15 +396,15 @@ def _report_of_messages(flow: _Flow, row: Json) -> Json:
     from haltere.rig.programs import ProgramError  # noqa: PLC0415
     from haltere.rig.programs.process import last_lines  # noqa: PLC0415
 
-    plan, ends = flow.messages
+    plan, notes = flow.messages
     planned = plan.flows[flow.number]
     report: Json = {"flow": flow.number, "encrypted": planned.transport == "quic", "error": row["error"]}
     if row["error"] is not None and not row["error"].startswith(_UNFINISHED):
-        logs = [ends.notes[end].with_suffix(".log") for end in messages.ENDS]
+        logs = [file.with_suffix(".log") for file in notes]
         said = [last_lines(log) for log in logs if log.is_file() and log.stat().st_size]
         report["error"] = ": ".join((row["error"], *said))
     try:
-        seen = ends.seen(plan.measure_from_ns)
+        seen = messages.seen(notes, plan.measure_from_ns)
         told = messages.outcome(plan, planned, seen)
     except (ProgramError, OSError, ValueError) as wrong:
         return report | {"error": report["error"] or str(wrong)}

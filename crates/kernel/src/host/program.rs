@@ -164,9 +164,19 @@ impl Host {
     }
 
     /// Starts the client of a flow before the run, and lets it come to rest.
-    pub fn spawn_early(&mut self, number: u32, launch: &Launch) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// If it fails at once.
+    pub fn spawn_early(&mut self, number: u32, programs: &Programs) -> Result<(), Error> {
+        let launch = &programs.client;
         self.node.command(Command::Spawn { child: number, launch: launch.clone() });
-        self.set_up()
+        self.set_up()?;
+        let mut events = self.connections.get(&number).map(|one| one.events.iter()).into_iter().flatten();
+        let failed = events.find_map(|event| if let Event::Failed(reason) = event { Some(*reason) } else { None });
+        failed.map_or(Ok(()), |reason| {
+            let said = said(&programs.folder, launch);
+            Err(Error::Program(format!("{}: {said}", reason.text())))
+        })
     }
 
     /// Ends the client of a flow that is forgotten. What it has printed is written to its log then.

@@ -1,11 +1,11 @@
-//! The messages of a flow, from their publishers to their subscriber. Each end notes what happens there, a line of JSON for each thing, so
-//! that nothing is lost with an end that is killed; [`Seen`] puts the notes of both together.
+//! The messages of a flow, from their publishers to their subscriber. A process notes what happens to its clients, a line of JSON for each
+//! thing, so that nothing is lost with one that is killed; [`Seen`] is made of the notes of all.
 
 use crate::Error;
 use haltere_net::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes at the beginning of each payload, which number the message: its publisher and its place among that one's.
 pub const MARK: usize = 8;
@@ -24,7 +24,7 @@ fn marked(payload: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes(*publisher), u32::from_be_bytes(*number)))
 }
 
-/// A note of an end. Times in ns from the run's beginning.
+/// A note. Times in ns from the run's beginning.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Note {
@@ -42,7 +42,7 @@ pub enum Note {
     Failed(String),
 }
 
-/// The notes of one end, and as much of the flow as that end knows.
+/// The notes of a process, and as much of the flow as it knows.
 pub struct Ledger {
     epoch: Time,
     out: Box<dyn Write>,
@@ -151,7 +151,7 @@ impl Ledger {
         self.note(&Note::Over(self.ns(now)));
     }
 
-    /// Ends the notes, with the reason if the end cannot go on.
+    /// Ends the notes, with the reason if clients cannot go on.
     ///
     /// # Errors
     /// If some could not be written.
@@ -163,7 +163,7 @@ impl Ledger {
     }
 }
 
-/// The report of both ends of a flow. Times in ns from the run's beginning.
+/// The report on a flow. Times in ns from the run's beginning.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Seen {
     /// Messages published.
@@ -186,7 +186,7 @@ pub struct Seen {
     pub lost_connections: u64,
     /// See `lost_connections`.
     pub last_loss: Option<String>,
-    /// Why an end could not go on.
+    /// Why clients could not go on.
     pub error: Option<String>,
 }
 
@@ -198,12 +198,12 @@ struct Published {
 }
 
 impl Seen {
-    /// The report from the notes of the publishers and of the subscriber; the measured time begins at `since`.
-    pub fn of(publishers: &[Note], subscriber: &[Note], since: u64) -> Seen {
+    /// The report from the notes of the publishers and then of the subscriber; the measured time begins at `since`.
+    pub fn of(notes: &[Note], since: u64) -> Seen {
         let (mut seen, mut last, mut over) = (Seen::default(), 0, false);
         let mut messages = std::collections::HashMap::new();
         let mut lost: Option<(u64, &String)> = None;
-        for note in publishers.iter().chain(subscriber) {
+        for note in notes {
             match note {
                 Note::Connected(took) => seen.handshakes.push(*took),
                 Note::Published(at, publisher, number, size) => {
@@ -236,12 +236,13 @@ impl Seen {
         seen
     }
 
-    /// The report from the files of both ends.
+    /// The report from the files of the publishers and then of the subscriber, or from the one of both.
     ///
     /// # Errors
     /// If one cannot be read, or has other lines than notes. A last line without an end is left out.
-    pub fn read(publishers: &Path, subscriber: &Path, since: u64) -> Result<Seen, Error> {
-        Ok(Seen::of(&notes(publishers)?, &notes(subscriber)?, since))
+    pub fn read(files: &[PathBuf], since: u64) -> Result<Seen, Error> {
+        let all: Result<Vec<_>, _> = files.iter().map(|file| notes(file)).collect();
+        Ok(Seen::of(&all?.concat(), since))
     }
 }
 
@@ -282,7 +283,8 @@ mod tests {
         assert!(!subscriber.is_complete());
         subscriber.deliver(&payload(0, 0, 50), at(1400));
         assert!(subscriber.is_complete());
-        let seen = || Seen::read(published.path(), delivered.path(), 1_000_000_000).unwrap();
+        let files = [published.path().to_owned(), delivered.path().to_owned()];
+        let seen = || Seen::read(&files, 1_000_000_000).unwrap();
         assert_eq!(seen().completed, None);
         subscriber.over(at(1400));
         let seen = seen();
@@ -295,7 +297,7 @@ mod tests {
     #[test]
     fn the_last_loss_of_both_ends_is_told() {
         let lost = |ms, why: &str| Note::Lost(ms, why.into());
-        let seen = Seen::of(&[lost(1, "first"), lost(9, "last")], &[lost(5, "between")], 0);
+        let seen = Seen::of(&[lost(1, "first"), lost(9, "last"), lost(5, "between")], 0);
         assert_eq!((seen.lost_connections, seen.last_loss.as_deref()), (3, Some("last")));
     }
 

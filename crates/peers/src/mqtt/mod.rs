@@ -1,8 +1,9 @@
-//! The MQTT clients of a flow around a broker of any make: its publishers, or its subscriber.
+//! The MQTT clients of a flow around a broker of any make: publishers and a subscriber, or one of the two.
 //!
-//! They are the state machines of `haltere-mqtt` on real sockets. All publishers are in one thread, and the subscriber is in another
-//! process, on its own node. When messages come is told, to the nanosecond, by whoever drew it. Each end notes what happens there
-//! ([`ledger`]); delivery times are differences of the readings of two clocks whose difference is known.
+//! They are the state machines of `haltere-mqtt` on real sockets, in one thread, each in the network namespace of its node. Where nodes
+//! are kernels of their own, publishers and subscriber are two processes. When messages come is told, to the nanosecond, by whoever drew it.
+//! Clients note what happens ([`ledger`]); delivery times are differences of readings of one clock, or of two that both count from the
+//! run's beginning.
 
 mod device;
 mod ledger;
@@ -19,7 +20,7 @@ use haltere_mqtt::packet::Subscription;
 use haltere_net::{Span, Time};
 use ledger::Ledger;
 pub use ledger::Seen;
-use spec::{End, Spec};
+use spec::Spec;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
@@ -30,7 +31,7 @@ use tokio::task::JoinSet;
 /// How often the subscriber looks whether all messages are published, when it has waited for longer than that should take.
 const LOOK: Span = Span::from_secs(1);
 
-/// Publishes or takes the messages of a flow, and notes them; reasons for which a client fails are noted, too.
+/// Publishes and takes the messages of a flow, and notes them; reasons for which a client fails are noted, too.
 pub async fn run(arguments: &Messages) -> Result<(), Error> {
     let spec = Spec::read(&arguments.spec)?;
     let epoch = Time::from_nanos(spec.epoch_ns);
@@ -47,7 +48,7 @@ pub async fn run(arguments: &Messages) -> Result<(), Error> {
     });
     let local = tokio::task::LocalSet::new();
     let ended = local.run_until(all(&shared, epoch)).await;
-    if ended.is_err() && shared.spec.end == End::Publishers {
+    if ended.is_err() && shared.spec.deliver.is_none() {
         // The subscriber need not wait for what nobody will publish.
         tell(&shared, shared.ledger.borrow().last_ns())?;
     }
@@ -58,37 +59,34 @@ pub async fn run(arguments: &Messages) -> Result<(), Error> {
 async fn all(shared: &Rc<Shared>, epoch: Time) -> Result<(), Error> {
     let spec = &shared.spec;
     let mut clients = JoinSet::new();
-    match spec.end {
-        End::Subscriber => {
-            let role = Role::Subscriber(Subscription::new(&spec.filter, spec.qos()));
-            clients.spawn_local(Device::new(shared, Client::new(spec.subscriber()), role, epoch).run());
-        }
-        End::Publishers => {
-            for number in 0..spec.publishers.len() {
-                let role = Role::Publisher(Publisher::new(spec, number));
-                let start = epoch + Span::from_nanos(spec.publishers[number].start_ns);
-                clients.spawn_local(Device::new(shared, Client::new(spec.publisher(number)), role, start).run());
-            }
-        }
+    if let Some(route) = &spec.deliver {
+        let role = Role::Subscriber(Subscription::new(&spec.filter, spec.qos()));
+        let subscriber = Client::new(spec.subscriber());
+        clients.spawn_local(Device::new(shared, subscriber, route.clone(), role, epoch).run());
+    }
+    for (route, number) in spec.publish.iter().flat_map(|route| (0..spec.publishers.len()).map(move |n| (route, n))) {
+        let role = Role::Publisher(Publisher::new(spec, number));
+        let client = Client::new(spec.publisher(number));
+        let start = epoch + Span::from_nanos(spec.publishers[number].start_ns);
+        clients.spawn_local(Device::new(shared, client, route.clone(), role, start).run());
     }
     let end = epoch + Span::from_nanos(spec.end_ns);
     let mut patience = Patience::new(spec, epoch);
     let mut alarm = Alarm::at(clock::instant())?;
     loop {
         let now = clock::now();
-        let until = match spec.end {
-            End::Subscriber => match patience.next(shared, now) {
-                Some(next) => next.min(end),
-                None => return Ok(()),
-            },
-            End::Publishers => {
-                patience.tell(shared)?;
-                end
-            }
-        };
         if now >= end {
             return Ok(());
         }
+        let until = if spec.deliver.is_none() {
+            patience.tell(shared)?;
+            end
+        } else {
+            match patience.next(shared, now) {
+                Some(next) => next.min(end),
+                None => return Ok(()),
+            }
+        };
         tokio::select! {
             () = shared.changed.notified() => {}
             () = alarm.wait(until) => {}
@@ -101,7 +99,8 @@ async fn all(shared: &Rc<Shared>, epoch: Time) -> Result<(), Error> {
     }
 }
 
-/// How long the subscriber waits for messages that are missing. Publishers tell by a file when they have published the last one.
+/// How long the subscriber waits for messages that are missing. Publishers in another process tell by a file when they have published the
+/// last one.
 struct Patience {
     epoch: Time,
     wait: Span,
@@ -124,6 +123,14 @@ impl Patience {
         let mut ledger = shared.ledger.borrow_mut();
         let (last, wait) = (ledger.last(), self.wait);
         let gives_up = |published: Time| published.max(last) + wait;
+        if shared.spec.publish.is_some() {
+            let until = ledger.all_published().map_or(Time::NEVER, |_| last + wait);
+            if ledger.is_complete() || until <= now {
+                ledger.over(now);
+                return None;
+            }
+            return Some(until);
+        }
         let until = gives_up(self.published.unwrap_or(self.earliest));
         let due = until.max(self.look);
         if ledger.is_complete() || (now >= until && self.published.is_some()) {

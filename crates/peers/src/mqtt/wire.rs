@@ -6,6 +6,9 @@ use crate::congestion::Congestion;
 use crate::{Error, args, timer, transport};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{Endpoint, EndpointConfig};
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -92,7 +95,7 @@ async fn run(
             let mut config = quinn::ClientConfig::new(Arc::new(crypto));
             config.transport_config(Arc::new(transport::alone(congestion(route)?.as_ref())?));
             let own = SocketAddr::new(route.own, 0);
-            let socket = transport::socket(own)?;
+            let socket = inside(route, || transport::socket(own))?;
             let runtime = timer::runtime(args::Timer::Precise);
             let endpoint =
                 Endpoint::new(EndpointConfig::default(), None, socket, runtime).map_err(|e| Error::new(own, e))?;
@@ -157,14 +160,32 @@ fn congestion(route: &Route) -> Result<Option<Congestion>, Error> {
     route.congestion.as_deref().map(str::parse).transpose()
 }
 
+/// Makes something in the network namespace of a client, and goes back.
+fn inside<T>(route: &Route, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let Some(path) = &route.netns else { return make() };
+    let enter = |path: &str| {
+        let space = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
+    };
+    let failed = |e: rustix::io::Errno| Error::new(path, format!("cannot be entered: {e}"));
+    let home = open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    enter(path).map_err(failed)?;
+    let made = make();
+    move_into_link_name_space(home.as_fd(), Some(LinkNameSpaceType::Network)).map_err(failed)?;
+    made
+}
+
 async fn connect(route: &Route) -> Result<TcpStream, Error> {
     let at = |e: std::io::Error| Error::new(route.broker, format!("cannot be connected to: {e}"));
-    let socket = Socket::new(Domain::for_address(route.broker), Type::STREAM.nonblocking(), Some(Protocol::TCP));
-    let socket = socket.map_err(at)?;
-    if let Some(congestion) = congestion(route)? {
-        congestion.set(&socket)?;
-    }
-    socket.bind(&SocketAddr::new(route.own, 0).into()).map_err(|e| Error::new(route.own, e))?;
-    socket.set_tcp_nodelay(!route.nagle).map_err(at)?;
+    let socket = inside(route, || {
+        let socket = Socket::new(Domain::for_address(route.broker), Type::STREAM.nonblocking(), Some(Protocol::TCP));
+        let socket = socket.map_err(at)?;
+        if let Some(congestion) = congestion(route)? {
+            congestion.set(&socket)?;
+        }
+        socket.bind(&SocketAddr::new(route.own, 0).into()).map_err(|e| Error::new(route.own, e))?;
+        socket.set_tcp_nodelay(!route.nagle).map_err(at)?;
+        Ok(socket)
+    })?;
     TcpSocket::from_std_stream(socket.into()).connect(route.broker).await.map_err(at)
 }
