@@ -166,8 +166,8 @@ pub(super) fn publishing(whole: &FlowPrograms) -> Arc<FlowPrograms> {
 
 /// See above.
 #[cfg(not(feature = "kernels"))]
-pub(super) fn publishing(_: &FlowPrograms) -> Arc<FlowPrograms> {
-    Arc::new(FlowPrograms(()))
+pub(super) fn publishing(whole: &FlowPrograms) -> Arc<FlowPrograms> {
+    Arc::new(whole.clone())
 }
 
 /// The programs of a flow with MQTT for its subscriber's connection.
@@ -182,8 +182,8 @@ pub(super) fn subscribing(whole: &FlowPrograms) -> Result<Arc<FlowPrograms>, Str
 
 /// See above.
 #[cfg(not(feature = "kernels"))]
-pub(super) fn subscribing(_: &FlowPrograms) -> Result<Arc<FlowPrograms>, String> {
-    Ok(Arc::new(FlowPrograms(())))
+pub(super) fn subscribing(whole: &FlowPrograms) -> Result<Arc<FlowPrograms>, String> {
+    Ok(Arc::new(whole.clone()))
 }
 
 /// Starts the broker of a flow's programs on its node, and waits until its port is open.
