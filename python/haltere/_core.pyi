@@ -34,6 +34,9 @@ class Scenario:
     def network(self, seed: int = 0, replication: int = 0) -> str:
         """Return `{nodes, links, routes, flows, made_by, ...}`: the network of a run with all defaults filled in."""
 
+    def network_of_nodes(self, seed: int = 0, replication: int = 0) -> str:
+        """Return the same for nodes of the simulator, with what exists in virtual time only."""
+
     def links_in_words(self) -> str:
         """Return its links and cells with the values of presets and defaults: `[{name, path, down, up}]`, as texts."""
 
@@ -46,16 +49,18 @@ class Scenario:
     def programs(self, seed: int, replication: int, fidelity: str) -> str:
         """Return the flows of a run that programs carry, and where these are to run.
 
-        `[{flow, transport, implementation, congestion, app, node, server, client, port, size, lacking, home}]`, where
-        `lacking` says why there is no kernel for it here, and `home` is where programs see the folder that they can
-        write.
+        `[{flow, transport, implementation, congestion, app, node, server, client, port, size, lacking, home,
+        epochs_ns}]`, where `lacking` says why there is no kernel for it here, and `home` is where programs see the
+        folder that they can write. With MQTT `epochs_ns` has what the clocks of the publishers' node and of the
+        subscriber's show when the run begins.
         """
 
     def run(self, seed: int, replication: int, fidelity: str = "model", programs: str = "{}") -> str:
         """Run it and return its RunResult. Releases the interpreter's lock while it runs.
 
         `programs` has those of each flow that programs carry, by its number: `{folder, server: {launch, ready: [tcp or
-        udp, port]}, client: launch, congestion}`. A launch is `{argv, environment: [[name, value]], folder, log}`.
+        udp, port]}, client: launch, subscriber: launch, congestion}`. A launch is `{argv, environment: [[name, value]],
+        folder, log}`. `subscriber` is that of a flow with MQTT.
         """
 
     def trace(
@@ -457,6 +462,15 @@ def peer(arguments: list[str]) -> int:
 
     The interpreter's lock is released. A server takes over SIGTERM and SIGINT and runs until it gets one: call this in
     a process of its own.
+    """
+
+def messages_seen(files: list[str], since: int) -> str:
+    """Return what the clients of a flow with MQTT saw; raise `OSError`.
+
+    `files` are those that its publishers and then its subscriber have written, or the one of both.
+    `since` is when the measured time begins, ns. The answer has `published`, `delivered`, `duplicated`, `deliveries`
+    (pairs of when, and how long after the publication), `handshakes`, `bytes`, `measured_bytes`, `completed`,
+    `lost_connections`, `last_loss`, `error`; times in ns from the run's beginning.
     """
 
 def certificate(folder: str, kind: str) -> None:

@@ -79,6 +79,13 @@ def network(scenario: Scenario, seed: int = 0, replication: int = 0) -> dict[str
     return answer
 
 
+def network_of_nodes(scenario: Scenario, seed: int = 0, replication: int = 0) -> dict[str, Any]:
+    """Return as `network` does what nodes of the simulator are told, which have more than a rig can build."""
+    with _problems():
+        answer: dict[str, Any] = json.loads(scenario.network_of_nodes(seed, replication))
+    return answer
+
+
 def links_in_words(scenario: Scenario) -> list[dict[str, str]]:
     """Return the links and cells of a scenario with the values of presets and defaults filled in.
 

@@ -10,6 +10,9 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The kernel's own time at time 0 of the run, unless it is said otherwise.
+pub(crate) const ORIGIN: Span = Span::from_millis(1000);
+
 /// How a kernel is started. Two that are started with equal values do the same, to the byte.
 #[derive(Clone, Debug)]
 pub struct Boot {
@@ -36,7 +39,7 @@ pub struct Boot {
 impl Boot {
     /// The defaults: 1 GiB, no card, a second of its own time to boot, 30 s of patience.
     pub fn new(program: PathBuf, preloaded: PathBuf, init: PathBuf) -> Boot {
-        let (origin, patience) = (Span::from_millis(1000), Duration::from_secs(30));
+        let (origin, patience) = (ORIGIN, Duration::from_secs(30));
         Boot {
             program,
             preloaded,

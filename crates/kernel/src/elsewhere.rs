@@ -3,6 +3,7 @@
 use crate::end::End;
 use crate::error::Error;
 use crate::programs::Programs;
+use haltere_net::Span;
 use haltere_transport::Endpoint;
 
 fn refusal() -> Error {
@@ -15,6 +16,11 @@ fn refusal() -> Error {
 /// Always.
 pub fn ready() -> Result<(), Error> {
     Err(refusal())
+}
+
+/// The time of a kernel's own clock, when the run begins: there is none.
+pub fn epoch(_: Span) -> Span {
+    Span::ZERO
 }
 
 /// The kernels of a run: there are none.
@@ -35,6 +41,14 @@ impl Kernels {
     /// # Errors
     /// Always.
     pub fn program(&self, _: End, _: &Programs) -> Result<Box<dyn Endpoint>, Error> {
+        Err(refusal())
+    }
+
+    /// Starts a server that several ends on a node share.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn serve(&self, _: u32, _: &Programs) -> Result<(), Error> {
         Err(refusal())
     }
 }

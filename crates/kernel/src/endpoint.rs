@@ -4,7 +4,7 @@ use crate::boot::Boot;
 use crate::control::{Command, Launch};
 use crate::end::End;
 use crate::error::Error;
-use crate::host::{Connection, Host};
+use crate::host::{Connection, Host, Traffic};
 use crate::programs::Programs;
 use crate::tcp_info::METRICS;
 use haltere_net::incident::CongestionState;
@@ -59,7 +59,7 @@ impl Kernels {
             host,
             number,
             end,
-            launch: None,
+            opening: Opening::Connect,
             opened: false,
             ended: false,
             recorded: [None; METRICS.len()],
@@ -79,24 +79,39 @@ impl Kernels {
             host.prepare(&end)?;
             host.furnish(&programs.folder)?;
             if end.role == Role::Server {
-                host.serve(&end, programs)?;
+                host.choose(&end, programs)?;
+                host.serve(programs)?;
             }
             let stats = Stats { rtts: end.rtts.then(Box::default), ..Stats::default() };
             let number = host.add(Connection::new(&end, stats));
-            host.carry(number, end.port, end.role);
+            host.carry(number, end.port, Traffic::new(end.role, programs.data));
+            if end.role == Role::Client && programs.early {
+                host.spawn_early(number, programs)?;
+            }
             number
         };
-        let launch = Some(programs.client.clone());
+        let opening = if programs.early { Opening::Begun } else { Opening::Spawn(programs.client.clone()) };
         Ok(Box::new(KernelEndpoint {
             host,
             number,
             end,
-            launch,
+            opening,
             opened: false,
             ended: false,
             recorded: [None; METRICS.len()],
             state: None,
         }))
+    }
+
+    /// Starts a server that several ends on a node share, once they are there, before the run, and waits until its port is open.
+    ///
+    /// # Errors
+    /// If it does not open its port.
+    pub fn serve(&self, node: u32, programs: &Programs) -> Result<(), Error> {
+        let shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = shared.hosts.get(&node).cloned();
+        drop(shared);
+        host.map_or(Ok(()), |host| host.lock().unwrap_or_else(PoisonError::into_inner).serve(programs))
     }
 
     /// The kernel of an end's node, which is booted if the end is its first.
@@ -129,13 +144,22 @@ impl Kernels {
     }
 }
 
+/// The way in which a client's end is opened.
+enum Opening {
+    /// The kernel connects.
+    Connect,
+    /// A program is started.
+    Spawn(Launch),
+    /// The program runs already.
+    Begun,
+}
+
 /// One end of a connection on a kernel.
 struct KernelEndpoint {
     host: Arc<Mutex<Host>>,
     number: u32,
     end: End,
-    /// The client of a flow whose ends are programs.
-    launch: Option<Launch>,
+    opening: Opening,
     opened: bool,
     /// The application has ended its stream.
     ended: bool,
@@ -191,9 +215,10 @@ impl Endpoint for KernelEndpoint {
         if self.end.role == Role::Client {
             let mut host = self.host();
             host.called_by(self.number, cx.me);
-            match &self.launch {
-                Some(launch) => host.spawn(self.number, launch),
-                None => host.connect(self.number, &self.end),
+            match &self.opening {
+                Opening::Connect => host.connect(self.number, &self.end),
+                Opening::Spawn(launch) => host.spawn(self.number, launch),
+                Opening::Begun => {}
             }
             // The kernel's path manager may use them all: the world must know them.
             if self.end.ways.len() > 1

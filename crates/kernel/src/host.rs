@@ -3,7 +3,7 @@
 
 mod program;
 
-use crate::boot::Boot;
+use crate::boot::{Boot, ORIGIN};
 use crate::card::Identity;
 use crate::control::{Command, Event as News, HOST};
 use crate::direction::Direction;
@@ -16,7 +16,7 @@ use crate::tcp_info::TcpInfo;
 use haltere_net::fault::Faults;
 use haltere_net::{Address, ComponentId, Ecn, PathId, Span, Time};
 use haltere_transport::{CloseReason, Event, Role, Stats, StreamId};
-use program::Traffic;
+pub(crate) use program::Traffic;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -31,6 +31,11 @@ const FIRST_PORT: u16 = 32_768;
 /// Servers take their time: Apache looks after its children once a second. The timers' phase is that after one second (`Boot::origin`), ten
 /// times 512 ticks later.
 const LEAD: Span = Span::from_millis(1000 + 10 * 2048);
+/// The time of a kernel's own clock (`CLOCK_MONOTONIC`) when the run begins, of a kernel with this phase ([`End::phase`]).
+pub fn epoch(phase: Span) -> Span {
+    ORIGIN + phase + LEAD
+}
+
 /// A kernel that wants to rest for so long has done what it was told.
 const REST: Span = Span::from_micros(50);
 /// `ETIMEDOUT` and `ECONNREFUSED` of Linux.
@@ -412,6 +417,10 @@ impl Host {
         }
         let mut failed = None;
         while let Some(news) = self.node.poll_event() {
+            // A client that was started early has ended: its flow is told when the run begins.
+            if self.learn_of_program(&news).is_some() {
+                continue;
+            }
             if let News::Failed { errno, .. } = news {
                 failed = failed.or(Some(errno));
             }

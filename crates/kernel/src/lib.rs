@@ -45,11 +45,13 @@ pub use boot::Boot;
 pub use card::Identity;
 pub use control::Options;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Kernels, ready};
+pub use elsewhere::{Kernels, epoch, ready};
 pub use end::{CONGESTION, End, Way, ip};
 #[cfg(target_os = "linux")]
 pub use endpoint::{Kernels, ready};
 pub use error::{Error, Fault};
+#[cfg(target_os = "linux")]
+pub use host::epoch;
 #[cfg(target_os = "linux")]
 pub use kernel::Kernel;
 #[cfg(target_os = "linux")]

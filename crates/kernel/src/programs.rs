@@ -37,10 +37,30 @@ pub struct Programs {
     pub folder: String,
     /// The server, unless there is none.
     pub server: Option<Server>,
-    /// The client.
+    /// The client. With MQTT, the server is the broker and this the publishers.
     pub client: Launch,
+    /// With MQTT: the subscriber, on a node of its own.
+    #[serde(default)]
+    pub subscriber: Option<Launch>,
     /// The congestion control of the server's kernel, if the server takes that.
     pub congestion: Option<String>,
+    /// Which way the data travel.
+    #[serde(default)]
+    pub data: Data,
+    /// Whether the client is started before the run and waits by itself until its time comes, so that its own start takes no time of the run.
+    #[serde(default)]
+    pub early: bool,
+}
+
+/// Which way the data of programs travel.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Data {
+    /// From the server to the client.
+    #[default]
+    Down,
+    /// From the client to the server.
+    Up,
 }
 
 /// A server.

@@ -20,7 +20,7 @@ pub enum Command {
     Server(Server),
     /// Fetch objects over one connection and print one line of JSON
     Client(Client),
-    /// Publish and take the messages of a flow through a broker, and print one line of JSON
+    /// Publish or take the messages of a flow through a broker, and print a line of JSON for whatever happens
     Messages(Messages),
     /// Write ca.pem, cert.pem and key.pem into a folder
     Certificate(Made),
@@ -122,7 +122,7 @@ pub struct Messages {
     /// The clients' messages and subscriptions, as JSON
     #[arg(long)]
     pub spec: PathBuf,
-    /// Write the line of JSON into this file instead of the standard output
+    /// Write the lines of JSON into this file instead of the standard output
     #[arg(long)]
     pub out: Option<PathBuf>,
 }

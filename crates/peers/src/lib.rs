@@ -18,7 +18,7 @@ mod client;
 mod clock;
 mod congestion;
 mod error;
-mod mqtt;
+pub mod mqtt;
 mod qlog;
 pub mod report;
 mod server;

@@ -204,6 +204,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(all(feature = "peers", target_os = "linux"))]
     {
         module.add_function(wrap_pyfunction!(peers::peer, module)?)?;
+        module.add_function(wrap_pyfunction!(peers::messages_seen, module)?)?;
         module.add_function(wrap_pyfunction!(peers::make_certificate, module)?)?;
     }
     #[cfg(target_os = "linux")]

@@ -22,3 +22,11 @@ pub fn make_certificate(py: Python<'_>, folder: PathBuf, kind: &str) -> PyResult
     };
     py.detach(|| certificate::write(&folder, kind)).map_err(|e| PyOSError::new_err(e.to_string()))
 }
+
+/// The report of a flow with MQTT, as JSON, from the files that its publishers and then its subscriber have written, or from the one of both;
+/// the measured time begins at `since` (`haltere_peers::mqtt::Seen`).
+#[pyfunction]
+pub fn messages_seen(py: Python<'_>, files: Vec<PathBuf>, since: u64) -> PyResult<String> {
+    let seen = py.detach(|| haltere_peers::mqtt::Seen::read(&files, since));
+    crate::to_json(&seen.map_err(|e| PyOSError::new_err(e.to_string()))?)
+}

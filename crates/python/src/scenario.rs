@@ -3,7 +3,7 @@
 use crate::{fidelity, refuse, to_json};
 use haltere_net::rng::Streams;
 use haltere_sim::contender::Contender;
-use haltere_sim::network::{self, describe};
+use haltere_sim::network::{self, describe, describe_all};
 use haltere_sim::scenario::{Change, split};
 use haltere_sim::{Fidelity, Files, Pcap};
 use pyo3::exceptions::PyValueError;
@@ -78,6 +78,12 @@ impl Scenario {
     #[pyo3(signature = (seed = 0, replication = 0))]
     fn network(&self, seed: u64, replication: u64) -> PyResult<String> {
         to_json(&describe(&self.parsed, seed, replication).map_err(refuse)?)
+    }
+
+    /// Its network as a rig builds it, with what exists in virtual time only: what programs on nodes of the simulator are told.
+    #[pyo3(signature = (seed = 0, replication = 0))]
+    fn network_of_nodes(&self, seed: u64, replication: u64) -> PyResult<String> {
+        to_json(&describe_all(&self.parsed, seed, replication).map_err(refuse)?)
     }
 
     /// Its links and cells in words, with the values of presets and defaults (`haltere_sim::scenario::LinkInWords`).

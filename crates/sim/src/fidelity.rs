@@ -54,8 +54,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Whether its ends are told until when nothing else happens: kernels run on until then.
-    pub fn looks_ahead(&self) -> bool {
+    /// Whether programs on Linux kernels are meant.
+    pub fn is_program(self) -> bool {
         #[cfg(feature = "kernels")]
         return matches!(self, Subject::Program);
         #[cfg(not(feature = "kernels"))]
@@ -165,11 +165,8 @@ impl Contender {
         }
         self.of_linux()?;
         self.in_linux()?;
-        if let Some(wrong) = switched.find(|name| ["pacing", "delack", "nagle"].contains(&name.as_str())) {
-            return Err(format!(
-                "{wrong:?} is an option of sockets, which a program sets as it does: leave it out, or write \
-                 {transport}@linux/… for a bare transfer"
-            ));
+        if let Some(wrong) = switched.find(|name| ["pacing", "delack"].contains(&name.as_str())) {
+            return Err(of_sockets(&wrong, transport));
         }
         Ok(Subject::Program)
     }
@@ -273,6 +270,14 @@ impl Contender {
     }
 }
 
+/// Why a program has no switch that is an option of sockets.
+pub(crate) fn of_sockets(switch: &str, transport: &str) -> String {
+    format!(
+        "{switch:?} is an option of sockets, which a program sets as it does: leave it out, or write {transport}@linux/… for a bare \
+         transfer"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,7 +335,6 @@ mod tests {
         for (given, hint) in [
             ("tcp@nginx+curl/qubic", "cubic"),
             ("tcp@nginx+curl/cubic-delack", "tcp@linux/"),
-            ("tcp@nginx+curl/cubic+nagle", "tcp@linux/"),
             ("quic@ngtcp2/cubic+pacing", "leave it out"),
             ("quic@ngtcp2/cubic+initial-window=20", "leave it out"),
         ] {

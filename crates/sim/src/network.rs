@@ -4,7 +4,7 @@
 mod describe;
 mod mqtt;
 
-pub use describe::{Description, describe};
+pub use describe::{Description, describe, describe_all};
 pub use mqtt::{MqttClients, mqtt_clients};
 
 use crate::contender::Contender;

@@ -106,10 +106,7 @@ def _take_none(congestion: str) -> None:
 def _check_file(machine: Machine, flow: Flow, path: str) -> None:
     """Refuse a congestion control from a file that no kernel of the machine can take."""
     if flow.mqtt is not None and any(store.DIGEST in one for one in (flow.congestion, flow.mqtt.congestion)):
-        raise ScenarioProblem(
-            'brokers of MQTT take no congestion control from a file: choose fidelity "model", or one that is built in',
-            path,
-        )
+        raise ScenarioProblem(messages.NO_FILE, path)
     if flow.file is None:
         return
     if not flow.kernel:

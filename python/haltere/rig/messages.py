@@ -1,4 +1,7 @@
-"""Flows with MQTT on real hosts: a broker that is a program, and our own clients around it (`crates/peers`).
+"""Flows with MQTT on real kernels: a broker that is a program, and our own clients around it (`crates/peers`).
+
+On a rig, publishers and subscriber are one process, as all namespaces have one kernel; on nodes of the simulator they
+are two (`rig.nodes`). They note what they see.
 
 When messages come is drawn by the simulator (`_core.Scenario.mqtt_clients`): model and broker have the same arrivals.
 """
@@ -9,9 +12,10 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from haltere import _core, core
 from haltere.rig import namespaces, programs
@@ -21,8 +25,12 @@ from haltere.rig.programs.base import NAME, Broker, Command, Listener, ProgramEr
 from haltere.rig.programs.process import Process
 
 Json = dict[str, Any]
+End = Literal["publishers", "subscriber"]
 _PATIENCE_S = 5.0
 """How much later than told the clients may end, seconds."""
+
+
+NO_FILE = 'brokers of MQTT take no congestion control from a file: choose fidelity "model", or one that is built in'
 
 
 def refusal(plan: Plan, flow: Flow) -> tuple[str, str] | None:
@@ -78,97 +86,166 @@ def _towards(flow: Flow) -> dict[int, str]:
     return ends | ({flow.mqtt.subscriber: flow.mqtt.congestion} if flow.mqtt.transport == "tcp" else {})
 
 
+@dataclass(frozen=True)
+class Clients:
+    """Clients of a flow in one process: how it is started, and the file in which it notes what they see."""
+
+    command: Command
+    notes: Path
+
+
+def clients(
+    plan: Plan, flow: Flow, work: Json, spaces: Mapping[End, str | None], epoch_ns: int, place: Setup
+) -> Clients:
+    """Return the clients at one end of a flow or at both, with their work as `_core.Scenario.mqtt_clients` has it.
+
+    `spaces` has the ends, each with the network namespace of its node, or None if the process is there. The clock of
+    the process shows `epoch_ns` when the run begins. It writes into the folder of `place` alone.
+    """
+    spec: Json = {name: value for name, value in work.items() if name != "flow"} | {
+        "epoch_ns": epoch_ns,
+        "end_ns": plan.duration_ns or plan.time_limit_ns,
+        "ca": str(place.ca),
+        "name": NAME,
+        "published": str(place.folder / "published"),
+    }
+    fields: tuple[tuple[End, str], ...] = (("publishers", "publish"), ("subscriber", "deliver"))
+    for end, field in fields:
+        spec[field] = _route(plan, flow, end) | {"netns": spaces[end]} if end in spaces else None
+    name = "clients" if len(spaces) > 1 else next(iter(spaces))
+    file, notes = place.folder / f"{name}.json", place.folder / f"{name}.notes"
+    words = ("messages", "--spec", str(file), "--out", str(notes))
+    argv = (sys.executable, "-m", "haltere.rig.programs._peer", *words)
+    return Clients(Command(argv, files={file: json.dumps(spec)}, peer=words), notes)
+
+
+def seen(notes: Iterable[Path], since_ns: int) -> Json:
+    """Return what clients have noted, the publishers first; the measured time begins at `since_ns`.
+
+    Raises:
+        ProgramError: if one has noted nothing.
+    """
+    try:
+        answer: Json = json.loads(_core.messages_seen([str(file) for file in notes], since_ns))
+    except OSError as error:
+        raise ProgramError(f"a client left no report: {error}") from None
+    return answer
+
+
+def _route(plan: Plan, flow: Flow, end: End) -> Json:
+    mqtt = flow.mqtt
+    assert mqtt is not None  # noqa: S101 (for the type checker: only flows with MQTT come here)
+    path, port, transport, congestion = (
+        (flow.paths[0], flow.port, flow.transport, flow.congestion)
+        if end == "publishers"
+        else (mqtt.path, plan.delivery_port(flow), mqtt.transport, mqtt.congestion)
+    )
+    return {
+        "own": plan.addresses[path.client].ip,
+        "broker": f"{plan.addresses[path.server].ip}:{port}",
+        "carrier": _carrier(transport, mqtt),
+        "congestion": core.in_kernel(congestion),
+        "nagle": flow.switches.get("nagle") == "on",
+    }
+
+
 class Messages:
     """The flows with MQTT of a rig whose brokers stand ready."""
 
     def __init__(self, rig: Rig, flows: list[Flow], scratch: Path) -> None:
         self.rig, self.flows, self.scratch = rig, flows, scratch
 
-    def exchange(self, flow: Flow, clients: Json, epoch: int, answers: list[Json]) -> None:
+    def exchange(self, flow: Flow, work: Json, epoch: int, answers: list[Json]) -> None:
         """Run a flow's clients, and add their results to the answers."""
-        plan = self.rig.plan
-        outcome: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None}
-        outcome |= dict.fromkeys(("completion_s", "handshake_s", "first_byte_s")) | {"bytes": 0}
+        assert flow.mqtt is not None  # noqa: S101 (for the type checker)
+        plan, nodes = self.rig.plan, self.rig.nodes
+        answer: Json = {"flow": flow.number, "start_s": flow.start_ns * 1e-9, "status": "ok", "error": None}
+        answer |= dict.fromkeys(("completion_s", "handshake_s", "first_byte_s")) | {"bytes": 0}
         end = plan.duration_ns or plan.time_limit_ns
         folder = self.scratch / f"clients{flow.number}"
         folder.mkdir()
-        report = folder / "seen.json"
+        spaces: dict[End, str | None] = {
+            "publishers": nodes[flow.client].path,
+            "subscriber": nodes[flow.mqtt.subscriber].path,
+        }
         try:
-            command = self._command(flow, clients, epoch, end, folder)
-            with inside(self.rig.nodes[flow.client].fd):
-                process = Process(command, folder, "clients")
+            place = setup(plan, [flow], folder, self.scratch / "certificates")
+            both = clients(plan, flow, work, spaces, epoch, place)
+            with inside(nodes[flow.client].fd):
+                process = Process(both.command, folder, "clients")
                 try:
                     process.wait((epoch + end - time.monotonic_ns()) * 1e-9 + _PATIENCE_S)
                 finally:
                     process.end()
-            outcome |= _outcome(plan, flow.start_ns, clients["qos"], json.loads(report.read_text()))
+            answer |= outcome(plan, flow, seen([both.notes], plan.measure_from_ns))
         except (ProgramError, OSError, ValueError) as error:
-            outcome |= {"status": "failed", "error": str(error)}
-        answers.append(outcome)
-
-    def _command(self, flow: Flow, clients: Json, epoch: int, end: int, folder: Path) -> Command:
-        mqtt, plan = flow.mqtt, self.rig.plan
-        assert mqtt is not None  # noqa: S101 (for the type checker)
-        broker, subscriber = mqtt.path.server, mqtt.path.client
-        told = {name: value for name, value in clients.items() if name != "flow"}
-        nagle = flow.switches.get("nagle") == "on"
-        spec = told | {
-            "epoch_ns": epoch,
-            "end_ns": end,
-            "ca": str(self.scratch / "certificates" / "ca.pem"),
-            "name": NAME,
-            "publish": {
-                "netns": self.rig.nodes[flow.client].path,
-                "own": plan.addresses[flow.paths[0].client].ip,
-                "broker": f"{plan.addresses[flow.paths[0].server].ip}:{flow.port}",
-                "carrier": _carrier(flow.transport, mqtt),
-                "congestion": core.in_kernel(flow.congestion),
-                "nagle": nagle,
-            },
-            "deliver": {
-                "netns": self.rig.nodes[mqtt.subscriber].path,
-                "own": plan.addresses[subscriber].ip,
-                "broker": f"{plan.addresses[broker].ip}:{plan.delivery_port(flow)}",
-                "carrier": _carrier(mqtt.transport, mqtt),
-                "congestion": core.in_kernel(mqtt.congestion),
-                "nagle": nagle,
-            },
-        }
-        file = folder / "clients.json"
-        words = ("messages", "--spec", str(file), "--out", str(folder / "seen.json"))
-        argv = (sys.executable, "-m", "haltere.rig.programs._peer", *words)
-        return Command(argv, files={file: json.dumps(spec)}, peer=words)
+            answer |= {"status": "failed", "error": str(error)}
+        answers.append(answer)
 
 
 def _carrier(transport: str, mqtt: Mqtt) -> str:
     return "quic" if transport == "quic" else "tls" if mqtt.tls else "tcp"
 
 
-def _outcome(plan: Plan, start: int, qos: int, seen: Json) -> Json:
-    """Return what results hold of a flow that starts then (ns), from what its clients saw."""
-    ns = 1e-9
-    counted = {name: seen[name] for name in ("published", "delivered", "duplicated", "deliveries")}
+def outcome(plan: Plan, flow: Flow, saw: Json) -> Json:
+    """Return what results hold of a flow, from what its clients saw (`_core.messages_seen`)."""
+    assert flow.mqtt is not None  # noqa: S101 (for the type checker)
+    ns, start = 1e-9, flow.start_ns
+    counted = {name: saw[name] for name in ("published", "delivered", "duplicated", "deliveries")}
     messages = json.loads(_core.messages_result(json.dumps(counted | {"since": plan.measure_from_ns})))
     # A queue drops messages inside the broker, which does not say which.
     messages["messages_dropped"] = None
-    took, deliveries, completed = seen["handshakes"], seen["deliveries"], seen["completed"]
+    took, deliveries, completed = saw["handshakes"], saw["deliveries"], saw["completed"]
     answer: Json = {
         "handshake_s": sum(took) / len(took) * ns if took else None,
         "first_byte_s": (deliveries[0][0] - start) * ns if deliveries else None,
         "completion_s": None if completed is None else (completed - start) * ns,
-        "bytes": seen["bytes"],
+        "bytes": saw["bytes"],
         "messages": messages,
-        "details": {"lost_connections": seen["lost_connections"], "last_loss": seen["last_loss"]},
+        "details": {"lost_connections": saw["lost_connections"], "last_loss": saw["last_loss"]},
     }
-    lost, ends = messages["messages_lost"], plan.duration_ns is None
-    error = seen["error"]
+    lost, finite = messages["messages_lost"], plan.duration_ns is None
+    error = saw["error"]
     if error is None and not took:
-        error = f"no publisher was accepted: {seen['last_loss'] or 'none tried'}"
-    if error is None and ends and completed is None:
-        error = f"not finished in time: {seen['delivered']} of {seen['published']} messages came; give time_limit more"
-    if error is None and ends and lost and qos > 0:
-        error = f"{lost} of {seen['published']} messages were not delivered"
+        error = f"no publisher was accepted: {saw['last_loss'] or 'none tried'}"
+    if error is None and finite and completed is None:
+        error = f"not finished in time: {saw['delivered']} of {saw['published']} messages came; give time_limit more"
+    if error is None and finite and lost and flow.mqtt.qos > 0:
+        error = f"{lost} of {saw['published']} messages were not delivered"
     return answer | ({"status": "failed", "error": error} if error else {})
+
+
+def setup(plan: Plan, flows: list[Flow], folder: Path, certificates: Path) -> Setup:
+    """Return the setup of the programs of flows that have one broker."""
+    first = flows[0]
+    return Setup(
+        server=plan.addresses[first.paths[0].server].ip,
+        client=plan.addresses[first.paths[0].client].ip,
+        port=first.port,
+        congestion=first.congestion,
+        folder=folder,
+        certificates=certificates,
+        object=folder / "none",
+    )
+
+
+def broker(plan: Plan, flows: list[Flow], at: Setup) -> Command:
+    """Return the broker of flows, which waits for their publishers and their subscribers.
+
+    Raises:
+        ProgramError: if it cannot be as they want it.
+    """
+    first, listeners = flows[0], []
+    for flow in flows:
+        assert flow.mqtt is not None  # noqa: S101 (for the type checker: only flows with MQTT come here)
+        for address, port, transport in (
+            (flow.paths[0].server, flow.port, flow.transport),
+            (flow.mqtt.path.server, plan.delivery_port(flow), flow.mqtt.transport),
+        ):
+            listeners.append(Listener(plan.addresses[address].ip, port, _carrier(transport, flow.mqtt)))
+    assert first.mqtt is not None  # noqa: S101 (for the type checker)
+    how = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
+    return programs.find_broker(first.transport, first.implementation).broker(at, how)
 
 
 @contextlib.contextmanager
@@ -183,33 +260,14 @@ def serving(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[Messages]:
 
 @contextlib.contextmanager
 def _broker(rig: Rig, flows: list[Flow], scratch: Path) -> Iterator[None]:
-    first, plan = flows[0], rig.plan
-    program = programs.find_broker(first.transport, first.implementation)
+    first = flows[0]
     _set_routes(rig, flows)
     folder = scratch / f"broker{first.server}"
     folder.mkdir()
     folder.chmod(0o777)
-    listeners = []
-    for flow in flows:
-        assert flow.mqtt is not None  # noqa: S101 (for the type checker)
-        for address, port, transport in (
-            (flow.paths[0].server, flow.port, flow.transport),
-            (flow.mqtt.path.server, plan.delivery_port(flow), flow.mqtt.transport),
-        ):
-            listeners.append(Listener(plan.addresses[address].ip, port, _carrier(transport, flow.mqtt)))
-    assert first.mqtt is not None  # noqa: S101 (for the type checker)
-    setup = Setup(
-        server=listeners[0].address,
-        client=plan.addresses[first.paths[0].client].ip,
-        port=first.port,
-        congestion=first.congestion,
-        folder=folder,
-        certificates=scratch / "certificates",
-        object=folder / "none",
-    )
-    broker = Broker(tuple(listeners), dict(first.mqtt.limits), nagle=first.switches.get("nagle") == "on")
     with inside(rig.nodes[first.server].fd):
-        process = Process.ready(program.broker(setup, broker), folder, "broker")
+        command = broker(rig.plan, flows, setup(rig.plan, flows, folder, scratch / "certificates"))
+        process = Process.ready(command, folder, "broker")
     try:
         yield
     finally:

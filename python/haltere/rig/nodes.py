@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,8 +83,7 @@ def check(scenario: Scenario, fidelity: str) -> None:
             program = programs.find(one["transport"], one["implementation"], virtual=True)
             if not programs.on_nodes(program):
                 raise programs.ProgramError(f'{name} does not run in a node of the simulator: choose fidelity "linux"')
-            if program.app != one["app"]:
-                raise programs.ProgramError(f'{name} does not speak {one["app"]}: write app = "{program.app}"')
+            _check_app(program, one)
             word = program.congestion.word(one["congestion"])
         except programs.ProgramError as error:
             stacks = ", ".join(stack["name"] for stack in core.algorithms()["stacks"])
@@ -98,6 +97,61 @@ def check(scenario: Scenario, fidelity: str) -> None:
                 f"give {name} hosts of its own (a dumbbell's pairs)",
                 path,
             )
+    _check_messages(scenario, placed)
+
+
+def _check_app(program: Any, one: Json) -> None:
+    """Raise `ProgramError` if a flow is none that a program carries."""
+    from haltere.rig.programs import ProgramError  # noqa: PLC0415
+
+    name, messages = f"{program.transport}@{program.name}", _with_messages(one)
+    if messages and program.app != "mqtt":
+        raise ProgramError(f"{name} is no broker of MQTT")
+    if not messages and program.app != one["app"]:
+        right = "give the flow a table mqtt" if program.app == "mqtt" else f'write app = "{program.app}"'
+        raise ProgramError(f"{name} does not speak {one['app']}: {right}")
+
+
+def _with_messages(one: Json) -> bool:
+    return one["epochs_ns"] is not None
+
+
+def _check_messages(scenario: Scenario, placed: list[Json]) -> None:
+    """Raise `ScenarioProblem` if a broker that is a program cannot carry a flow's messages."""
+    numbers = [one["flow"] for one in placed if _with_messages(one) and one["implementation"] != _BARE]
+    if not numbers:
+        return
+    from haltere.rig import messages, programs  # noqa: PLC0415
+    from haltere.rig.plan import of_nodes  # noqa: PLC0415
+
+    plan = of_nodes(scenario)
+    for flow in (plan.flows[number] for number in numbers):
+        path, mqtt = f"flows[{flow.number}]", flow.mqtt
+        assert mqtt is not None  # noqa: S101 (for the type checker)
+        if (refused := messages.refusal(plan, flow)) is not None:
+            raise ScenarioProblem(refused[0], f"{path}.{refused[1]}")
+        if any(store.DIGEST in one for one in (flow.congestion, mqtt.congestion)):
+            raise ScenarioProblem(messages.NO_FILE, f"{path}.contender")
+        try:
+            programs.find_broker(mqtt.transport, mqtt.implementation).congestion.word(mqtt.congestion)
+        except programs.ProgramError as error:
+            raise ScenarioProblem(str(error), f"{path}.mqtt.delivery") from None
+        try:
+            messages.broker(plan, [flow], messages.setup(plan, [flow], Path("/"), CERTIFICATES))
+        except programs.ProgramError as error:
+            raise ScenarioProblem(str(error), f"{path}.contender") from None
+        if len(_of_kernel(flow)) > 1:
+            raise ScenarioProblem(
+                f"the broker's kernel has one congestion control for all its connections: {mqtt.contender} and "
+                f"{flow.contender} want two",
+                f"{path}.mqtt.delivery",
+            )
+
+
+def _of_kernel(flow: Any) -> set[str]:
+    """Return the congestion controls that the connections of a broker take from its kernel."""
+    ends = ((flow.transport, flow.congestion), (flow.mqtt.transport, flow.mqtt.congestion))
+    return {core.in_kernel(congestion) for transport, congestion in ends if transport == "tcp"}
 
 
 @dataclass(frozen=True)
@@ -110,6 +164,8 @@ class _Flow:
     program: Any = None
     here: Any = None
     """Its program's setup as this machine sees it."""
+    messages: Any = None
+    """With MQTT: the plan of the run, and the files in which its publishers and its subscriber note what they see."""
 
 
 @contextlib.contextmanager
@@ -127,9 +183,13 @@ def prepared(scenario: Scenario, seed: int, replication: int, fidelity: str) -> 
         flows = []
         for one in placed:
             try:
-                flows.append(_prepare(one, folder))
+                if not _with_messages(one):
+                    flows.append(_prepare(one, folder))
             except ProgramError as error:
                 raise ScenarioProblem(str(error), f"flows[{one['flow']}].contender") from None
+        talking = {one["flow"]: one for one in placed if _with_messages(one)}
+        if talking:
+            flows += _with_brokers(scenario, (seed, replication), talking, folder)
         for path in folder.rglob("*"):
             os.utime(path, (MADE_AT, MADE_AT))
         yield flows
@@ -218,19 +278,64 @@ def _with_programs(one: Json, folder: Path) -> _Flow:
     )
     here = dataclasses.replace(inside, folder=folder / own, certificates=folder / "certificates", object=thing)
     server, client = program.server(inside), program.client(inside)
-    for command in (server, client):
-        for path, text in ({} if command is None else command.files).items():
-            written = folder / path.relative_to(home)
-            written.parent.mkdir(parents=True, exist_ok=True)
-            written.write_text(text)
-    ready = None if server is None or server.ready is None else (server.ready.protocol, server.ready.port)
+    _write((server, client), home, folder)
     told = {
         "folder": str(folder),
-        "server": None if server is None else {"launch": _launch(server, inside.folder, "server"), "ready": ready},
+        "server": None if server is None else _server(server, inside.folder),
         "client": _launch(client, inside.folder, "client"),
         "congestion": program.congestion.word(one["congestion"]) if program.congestion.by == "namespace" else None,
     }
     return _Flow(one["flow"], told, program, here)
+
+
+def _with_brokers(scenario: Scenario, seeds: tuple[int, int], placed: dict[int, Json], folder: Path) -> Iterator[_Flow]:
+    """Prepare the flows with MQTT: their brokers, publishers and subscribers."""
+    from haltere.rig import messages  # noqa: PLC0415
+    from haltere.rig.plan import of_nodes  # noqa: PLC0415
+
+    plan = of_nodes(scenario, *seeds)
+    clients = {one["flow"]: one for one in json.loads(scenario.mqtt_clients(*seeds))}
+    flows = [plan.flows[number] for number in placed]
+    home = Path(next(iter(placed.values()))["home"])
+
+    def place(name: str, those: list[Any]) -> Any:
+        own = folder / name
+        own.mkdir(exist_ok=True)
+        own.chmod(0o777)
+        return messages.setup(plan, those, home / name, home / "certificates")
+
+    for flow in flows:
+        sharing = [other for other in flows if other.server == flow.server]
+        at, within = place(f"broker{flow.server}", sharing), place(f"flow{flow.number}", [flow])
+        broker = messages.broker(plan, sharing, at)
+        work, (first, second) = clients[flow.number], placed[flow.number]["epochs_ns"]
+        publishers = messages.clients(plan, flow, work, {"publishers": None}, first, within)
+        subscriber = messages.clients(plan, flow, work, {"subscriber": None}, second, within)
+        _write((broker, publishers.command, subscriber.command), home, folder)
+        congestion = next(iter(_of_kernel(flow)), None)
+        told = {
+            "folder": str(folder),
+            "server": _server(broker, at.folder),
+            "client": _launch(publishers.command, within.folder, "publishers"),
+            "subscriber": _launch(subscriber.command, within.folder, "subscriber"),
+            "congestion": congestion,
+        }
+        notes = [folder / one.notes.relative_to(home) for one in (publishers, subscriber)]
+        yield _Flow(flow.number, {"programs": told}, messages=(plan, notes))
+
+
+def _write(commands: Iterable[Any], home: Path, folder: Path) -> None:
+    """Write the files of commands that see a folder as their home."""
+    for command in commands:
+        for path, text in ({} if command is None else command.files).items():
+            written = folder / path.relative_to(home)
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(text)
+
+
+def _server(command: Any, folder: Path) -> Json:
+    ready = None if command.ready is None else (command.ready.protocol, command.ready.port)
+    return {"launch": _launch(command, folder, "server"), "ready": ready}
 
 
 def _launch(command: Any, folder: Path, name: str) -> Json:
@@ -258,6 +363,8 @@ def _with_reports(answer: str, flows: list[_Flow]) -> str:
     result: Json = json.loads(answer)
     rows = {row["flow"]: row for row in result["flows"]}
     reports = [_report(flow, rows[flow.number]) for flow in flows if flow.program and flow.number in rows]
+    with_messages = [flow for flow in flows if flow.messages and flow.number in rows]
+    reports += [_report_of_messages(flow, rows[flow.number]) for flow in with_messages]
     return _core.with_reports(answer, json.dumps(reports))
 
 
@@ -277,3 +384,35 @@ def _report(flow: _Flow, row: Json) -> Json:
         return report | {"error": str(error)}
     del measured["details"]
     return report | measured
+
+
+_UNFINISHED = "not finished after"
+"""The first words of the core's error for a flow without an end, of which the clients say more."""
+
+
+def _report_of_messages(flow: _Flow, row: Json) -> Json:
+    """Return what both ends of a flow with MQTT report of its messages."""
+    from haltere.rig import messages  # noqa: PLC0415
+    from haltere.rig.programs import ProgramError  # noqa: PLC0415
+    from haltere.rig.programs.process import last_lines  # noqa: PLC0415
+
+    plan, notes = flow.messages
+    planned = plan.flows[flow.number]
+    report: Json = {"flow": flow.number, "encrypted": planned.transport == "quic", "error": row["error"]}
+    if row["error"] is not None and not row["error"].startswith(_UNFINISHED):
+        logs = [file.with_suffix(".log") for file in notes]
+        said = [last_lines(log) for log in logs if log.is_file() and log.stat().st_size]
+        report["error"] = ": ".join((row["error"], *said))
+    try:
+        seen = messages.seen(notes, plan.measure_from_ns)
+        told = messages.outcome(plan, planned, seen)
+    except (ProgramError, OSError, ValueError) as wrong:
+        return report | {"error": report["error"] or str(wrong)}
+    if row["error"] is None or row["error"].startswith(_UNFINISHED):
+        report["error"] = told.get("error")
+    if plan.duration_ns is not None:
+        report["measured_s"] = (plan.duration_ns - plan.measure_from_ns) * 1e-9
+        if told["completion_s"] is None:
+            told["bytes"] = seen["measured_bytes"]
+    names = ("completion_s", "handshake_s", "first_byte_s", "bytes", "messages")
+    return report | {name: told[name] for name in names}

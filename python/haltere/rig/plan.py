@@ -361,6 +361,15 @@ def plan(scenario: core.Scenario, seed: int = 0, replication: int = 0) -> Plan:
     _check_code(links)
     if network["made_by"] == "kernel":
         _check_kernel_links(links)
+    return _plan(network, links)
+
+
+def of_nodes(scenario: core.Scenario, seed: int = 0, replication: int = 0) -> Plan:
+    """Plan what programs on nodes of the simulator do in one run. Links are the simulator's, and no part of it."""
+    return _plan(core.network_of_nodes(scenario, seed, replication), ())
+
+
+def _plan(network: Json, links: tuple[Link, ...]) -> Plan:
     flows = tuple(_flow(flow) for flow in network["flows"])
     return Plan(
         nodes=tuple(network["nodes"]),

@@ -5,7 +5,7 @@ use super::{CARD, Host, LEAD};
 use crate::control::{Command, Ending, Event as News, Launch};
 use crate::end::End;
 use crate::error::Error;
-use crate::programs::{HOME, Programs, Server};
+use crate::programs::{Data, HOME, Programs, Server};
 use crate::segment;
 use haltere_meters::{self as meters, ClientMeter, End as Side, ServerMeter};
 use haltere_net::{Ecn, Span, Time};
@@ -25,6 +25,8 @@ enum Way {
 /// The packets of a flow at one of its ends, counted as at a real host.
 pub(crate) struct Traffic {
     role: Role,
+    /// Whether it is the end that sends the data.
+    sends: bool,
     server: ServerMeter,
     client: ClientMeter,
     /// The client's first packet has left.
@@ -39,17 +41,19 @@ impl std::fmt::Debug for Traffic {
 
 impl Traffic {
     /// The traffic of one end.
-    pub fn new(role: Role) -> Traffic {
-        Traffic { role, server: ServerMeter::default(), client: ClientMeter::default(), began: false }
+    pub fn new(role: Role, data: Data) -> Traffic {
+        let sends = (role == Role::Server) == (data == Data::Down);
+        Traffic { role, sends, server: ServerMeter::default(), client: ClientMeter::default(), began: false }
     }
 
-    /// Counts a packet. Returns the bytes of payload that the client has received by it for the first time.
+    /// Counts a packet. Returns the bytes of payload that the end which takes the data has received by it for the first time. To a meter,
+    /// the server is the end that sends them.
     fn take(&mut self, packet: &[u8], way: Way, now: Time, stats: &mut Stats) -> u64 {
         let Some(packet) = meters::parse(now, packet) else {
             stats.invalid_packets += 1;
             return 0;
         };
-        if self.role == Role::Server {
+        if self.sends {
             let (samples, sum) = (self.server.counts().rtt_samples, self.server.counts().rtt_sum_ns);
             self.server.take(&packet, if way == Way::Out { Side::Server } else { Side::Client });
             let counts = self.server.counts();
@@ -98,14 +102,19 @@ impl Host {
         Ok(())
     }
 
-    /// Starts the server of a flow, before the run, and waits until its port is open.
-    pub fn serve(&mut self, end: &End, programs: &Programs) -> Result<(), Error> {
+    /// Gives the kernel the congestion control that a flow's server takes, before the run.
+    pub fn choose(&mut self, end: &End, programs: &Programs) -> Result<(), Error> {
         if let Some(congestion) = &programs.congestion
             && self.is_new(CONGESTION.to_owned(), Some(congestion.clone()), &end.contender)?
         {
             self.node.command(Command::Set { name: CONGESTION.to_owned(), value: congestion.clone() });
             self.set_up()?;
         }
+        Ok(())
+    }
+
+    /// Starts the server of a flow, before the run, and waits until its port is open.
+    pub fn serve(&mut self, programs: &Programs) -> Result<(), Error> {
         let Some(Server { launch, ready }) = &programs.server else { return Ok(()) };
         self.made += 1;
         let child = self.made;
@@ -140,11 +149,11 @@ impl Host {
         }
     }
 
-    /// Gives the packets with this port of the server's to the flow of a connection, whose end is of this role.
-    pub fn carry(&mut self, number: u32, port: u16, role: Role) {
+    /// Gives the packets with this port of the server's to the flow of a connection.
+    pub fn carry(&mut self, number: u32, port: u16, traffic: Traffic) {
         self.programs.insert(port, number);
         if let Some(one) = self.connections.get_mut(&number) {
-            one.traffic = Some(Box::new(Traffic::new(role)));
+            one.traffic = Some(Box::new(traffic));
         }
     }
 
@@ -152,6 +161,22 @@ impl Host {
     pub fn spawn(&mut self, number: u32, launch: &Launch) {
         self.node.command(Command::Spawn { child: number, launch: launch.clone() });
         self.pending = true;
+    }
+
+    /// Starts the client of a flow before the run, and lets it come to rest.
+    ///
+    /// # Errors
+    /// If it fails at once.
+    pub fn spawn_early(&mut self, number: u32, programs: &Programs) -> Result<(), Error> {
+        let launch = &programs.client;
+        self.node.command(Command::Spawn { child: number, launch: launch.clone() });
+        self.set_up()?;
+        let mut events = self.connections.get(&number).map(|one| one.events.iter()).into_iter().flatten();
+        let failed = events.find_map(|event| if let Event::Failed(reason) = event { Some(*reason) } else { None });
+        failed.map_or(Ok(()), |reason| {
+            let said = said(&programs.folder, launch);
+            Err(Error::Program(format!("{}: {said}", reason.text())))
+        })
     }
 
     /// Ends the client of a flow that is forgotten. What it has printed is written to its log then.

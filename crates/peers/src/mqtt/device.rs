@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 /// The only stream of a connection, which the client opens.
 const LANE: Lane = Lane { ours: true, number: 0 };
 
-/// The state that the clients of a flow share.
+/// The state that the clients of a flow in one process share.
 pub struct Shared {
     pub spec: Spec,
     pub tls: Arc<ClientConfig>,
@@ -175,7 +175,7 @@ impl Device {
     fn lose(&mut self, why: String, now: Time) {
         if self.wire.take().is_some() {
             self.client.lost();
-            self.shared.ledger.borrow_mut().lost(why);
+            self.shared.ledger.borrow_mut().lost(why, now);
             self.again = now + Span::from_nanos(self.shared.spec.reconnect_ns);
         }
     }

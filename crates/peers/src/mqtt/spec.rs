@@ -1,4 +1,4 @@
-//! The specification of MQTT clients, as a rig writes it.
+//! The specification of MQTT clients, as whoever runs them writes it.
 
 use crate::Error;
 use haltere_mqtt::client::Batch;
@@ -9,16 +9,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The clients of a flow. Times are in ns from `epoch_ns`, which is a reading of `CLOCK_MONOTONIC`.
+/// The clients of a flow in one process. Times are in ns from `epoch_ns`, which is a reading of `CLOCK_MONOTONIC`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     pub epoch_ns: u64,
     /// When the clients end at the latest.
     pub end_ns: u64,
-    /// Publishers' connections, and the subscriber's.
-    pub publish: Route,
-    pub deliver: Route,
+    /// Publishers' connections, unless they are another process.
+    pub publish: Option<Route>,
+    /// The subscriber's, unless it is another process.
+    pub deliver: Option<Route>,
+    /// The file by which publishers tell a subscriber in another process when the last message was published.
+    pub published: PathBuf,
     /// Certificate that is trusted, PEM, and the broker's name in its certificate.
     pub ca: PathBuf,
     pub name: String,
@@ -89,6 +92,12 @@ impl Spec {
     pub fn read(file: &Path) -> Result<Spec, Error> {
         let text = std::fs::read_to_string(file).map_err(|e| Error::new(file.display(), e))?;
         let spec: Spec = serde_json::from_str(&text).map_err(|e| Error::new(file.display(), e))?;
+        if spec.publish.is_none() && spec.deliver.is_none() {
+            return Err(Error::new(
+                file.display(),
+                "neither publishers nor a subscriber: give publish, deliver or both",
+            ));
+        }
         if QoS::of(spec.qos).is_none() {
             return Err(Error::new(file.display(), format!("qos {}: give 0, 1 or 2", spec.qos)));
         }

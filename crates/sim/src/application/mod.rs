@@ -18,7 +18,7 @@ pub use mqtt::{
     Subscriber, Traffic,
 };
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
-pub use program::{ProgramClient, ProgramServer};
+pub use program::{ProgramClient, ProgramPublishers, ProgramServer};
 
 use crate::load::Sourced;
 use crate::world::{SocketId, Sockets};

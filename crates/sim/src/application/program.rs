@@ -59,6 +59,38 @@ impl Application for ProgramClient {
     }
 }
 
+/// The end at which the program of a flow's publishers runs. The flow is over when its subscriber is; this says whether the program failed.
+#[derive(Debug)]
+pub struct ProgramPublishers {
+    broker: Remote,
+    serve: Serve,
+}
+
+impl ProgramPublishers {
+    /// The end whose packets go to `broker`.
+    pub fn new(broker: Remote) -> ProgramPublishers {
+        ProgramPublishers { broker, serve: Serve::default() }
+    }
+}
+
+impl Application for ProgramPublishers {
+    fn on_start(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        self.serve.failed = sockets.connect(self.broker, cx).err();
+    }
+
+    fn on_event(&mut self, _: SocketId, event: Event, _: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        match event {
+            Event::Connected => self.serve.connected = Some(cx.now),
+            Event::Failed(reason) => self.serve.failed = Some(reason),
+            _ => {}
+        }
+    }
+
+    fn report(&self) -> Report {
+        Report::Serve(self.serve)
+    }
+}
+
 /// The end at which the server program runs.
 #[derive(Debug, Default)]
 pub struct ProgramServer(Serve);

@@ -34,6 +34,7 @@ pub(super) struct FlowModule(());
 #[cfg(feature = "kernels")]
 pub(super) type FlowPrograms = haltere_kernel::Programs;
 #[cfg(not(feature = "kernels"))]
+#[derive(Clone)]
 pub(super) struct FlowPrograms(());
 
 /// The kernels of a run.

@@ -9,7 +9,7 @@ use super::talk::Talk;
 use super::transports::{Kit, Maker, Way};
 use crate::application::{Application, ProgramClient, ProgramServer};
 use crate::contender::{Contender, Transport};
-use crate::fidelity::{Fidelity, Subject};
+use crate::fidelity::{Fidelity, Subject, of_sockets};
 use crate::network::{FlowPath, HostPath};
 use crate::scenario::{self, Flow, RadioKind, ScenarioError};
 use crate::world::Spawn;
@@ -50,6 +50,14 @@ pub(super) fn subject(
             let message = "production stacks keep their addresses here: leave it out, or run the model";
             return Err(error(field, message.into()));
         }
+    }
+    // The clients of MQTT are our own, and set it on their sockets.
+    if subject.is_program() && flow.mqtt().is_none() && contender.switched().contains_key("nagle") {
+        return Err(error("contender", of_sockets("nagle", contender.transport.describe().0)));
+    }
+    if subject.is_program() && flow.radio.is_some() && flow.mqtt().is_some_and(|mqtt| mqtt.publishers.publishers > 1) {
+        let message = "the publishers of a program are not told apart: give the flow one publisher, or run the model";
+        return Err(error("radio", message.into()));
     }
     if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
         let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
@@ -114,7 +122,7 @@ fn kit(
     };
     Ok(Kit {
         ack: flow.ack,
-        rtts: flow.mqtt().is_none(),
+        rtts: flow.mqtt().is_none() || subject.is_program(),
         moves: !flow.migrate.is_empty(),
         ways: ways(contender, &path.ways),
         port: slot.kernel_port(),
@@ -160,10 +168,9 @@ impl FlowPart {
 /// The transports of a flow that programs carry.
 #[cfg(feature = "kernels")]
 fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit, String> {
-    if flow.way() == scenario::Way::Up || flow.mqtt().is_some() || matches!(flow.task, scenario::Task::Page { .. }) {
-        return Err(
-            "programs in virtual time fetch one object: leave direction, page and mqtt out, or run the model".into()
-        );
+    let up = flow.way() == scenario::Way::Up && flow.mqtt().is_none();
+    if up || matches!(flow.task, scenario::Task::Page { .. }) {
+        return Err("programs in virtual time fetch one object: leave direction and page out, or run the model".into());
     }
     if flow.tos.is_some() {
         return Err("programs in virtual time set no type of service: leave tos out".into());

@@ -107,10 +107,18 @@ impl Default for Beside<'_> {
 
 /// Whether every contender and probe of a scenario can run at a fidelity.
 pub fn check_at(fidelity: Fidelity, scenario: &Scenario) -> Result<(), ScenarioError> {
+    let mut brokers = BTreeMap::new();
     for (i, flow) in scenario.flows.iter().enumerate() {
-        flows::subject(fidelity, i, flow, &flow.contender)?;
-        if let Some(delivery) = flow.mqtt().map(|mqtt| &mqtt.delivery) {
-            flows::subject(fidelity, i, flow, delivery)?;
+        let subject = flows::subject(fidelity, i, flow, &flow.contender)?;
+        let Some(mqtt) = flow.mqtt() else { continue };
+        let delivery = flows::subject(fidelity, i, flow, &mqtt.delivery)?;
+        let is_program = subject.is_program();
+        let wrong = |field| ScenarioError { path: format!("flows[{i}].{field}"), message: programs::ONE_BROKER.into() };
+        if delivery.is_program() != is_program {
+            return Err(wrong("mqtt.delivery"));
+        }
+        if *brokers.entry(&*flow.place.server).or_insert(is_program) != is_program {
+            return Err(wrong("contender"));
         }
     }
     for (i, broker) in scenario.brokers.iter().enumerate() {
@@ -181,7 +189,7 @@ pub(crate) fn build(
     let loads = (0..).zip(&loads).zip(of_loads);
     let loads = loads.map(|((i, between), slot)| loads::spawn(site, i, between, slot, &mut roster)).collect();
     bridges::join(site, bridges, of_bridges, &mut brokers)?;
-    let brokers = brokers.spawn(&mut roster);
+    let brokers = brokers.spawn(site, &mut roster)?;
 
     let elements =
         elements((&topology, &media), &roster.hosts(), |link| scenario.topology.strips_options(link), &streams)?;
@@ -210,12 +218,17 @@ pub fn clock_phase(streams: &Streams) -> Span {
     Span::from_millis(streams.named("clock").below(PHASE_MILLIS))
 }
 
+/// As [`Site::phase`].
+fn phase(scenario: &Scenario, streams: &Streams, host: NodeId) -> Span {
+    match scenario.ticks {
+        Ticks::Shared => clock_phase(streams),
+        Ticks::Own => Span::from_millis(streams.named(&format!("clock {}", host.0)).below(PHASE_MILLIS)),
+    }
+}
+
 impl Site<'_> {
     /// The time from such an edge of a host's own wheels to the start of the run.
     fn phase(&self, host: NodeId) -> Span {
-        match self.scenario.ticks {
-            Ticks::Shared => clock_phase(&self.streams),
-            Ticks::Own => Span::from_millis(self.streams.named(&format!("clock {}", host.0)).below(PHASE_MILLIS)),
-        }
+        phase(self.scenario, &self.streams, host)
     }
 }

@@ -1,9 +1,13 @@
 //! Flows with MQTT: publishers and a subscriber for each, and a broker for each node that has one.
 
+use super::endpoints::FlowPrograms;
 use super::roster::{Owner, Roster, Slot};
 use super::transports::{Kit, Maker};
-use super::{Site, flows, talk};
-use crate::application::{BrokerProcess, Framing, Ledger, Publishers, Subscriber};
+use super::{Site, flows, programs, talk};
+use crate::application::{
+    Application, BrokerProcess, Framing, Ledger, ProgramClient, ProgramPublishers, ProgramServer, Publishers,
+    Subscriber,
+};
 use crate::contender::Contender;
 use crate::contents::Contents;
 use crate::network::{DeliveryPath, FlowPath};
@@ -34,6 +38,8 @@ pub(super) struct Gathered {
     pub ports: Ports,
     /// The ports on which it listens. Those of its own bridges are others' ports.
     listens: Vec<Port>,
+    /// The program that is the broker in place of the process, and the first flow that names it.
+    program: Option<(usize, FlowPrograms)>,
 }
 
 /// The brokers of a scenario.
@@ -43,6 +49,12 @@ pub(super) struct Brokers {
     all: BTreeMap<NodeId, Gathered>,
     ledgers: BTreeMap<u32, Ledger>,
 }
+
+/// The transports at the ends of a flow, its slots and its paths: those of the publishers and those of the subscriber.
+type Ends<'a> = ((Kit, Slot, &'a FlowPath), (Kit, Slot, &'a DeliveryPath));
+
+/// The transports and the applications of a flow's clients: the subscriber's and the publishers'.
+type Clients = ([Kit; 2], [Box<dyn Application>; 2]);
 
 /// The way of a flow's messages.
 pub(crate) struct Delivery {
@@ -78,6 +90,7 @@ impl Brokers {
             process: BrokerProcess::new(config.cloned().unwrap_or_else(Broker::usual)),
             ports: Ports(BTreeMap::new()),
             listens: Vec::new(),
+            program: None,
         })
     }
 
@@ -89,11 +102,16 @@ impl Brokers {
         framing: &Framing,
         streams: Streams,
     ) -> Result<(), String> {
+        self.at(node).process.add_port(slot.port(), framing, streams);
+        self.open(node, (kit, slot))
+    }
+
+    /// Makes the transports of a port of the broker on a node.
+    fn open(&mut self, node: NodeId, (kit, slot): (&Kit, Slot)) -> Result<(), String> {
         let maker = Maker::new(kit.clone(), Role::Server)?;
         let (gathered, port) = (self.at(node), slot.port());
         gathered.ports.0.insert(port, (maker, 0));
         gathered.listens.push(port);
-        gathered.process.add_port(port, framing, streams);
         Ok(())
     }
 
@@ -108,7 +126,7 @@ impl Brokers {
         (kit, path, to): (Kit, FlowPath, DeliveryPath),
         [publish, deliver]: [Slot; 2],
     ) -> Result<[Spawn; 2], ScenarioError> {
-        let (spec, plan) = (&site.scenario.flows[number], &mqtt.publishers);
+        let spec = &site.scenario.flows[number];
         let contender = &mqtt.delivery;
         let wrong = |message| flows::wrong(number, message);
         let hosts = [to.subscriber, to.broker];
@@ -125,19 +143,14 @@ impl Brokers {
             shadows: Vec::new(),
             log: None,
             moves: false,
+            programs: None,
             ..kit.clone()
         };
-        let heard = self.hear(mqtt, to.broker, (&delivery, deliver)).map_err(wrong)?;
-        let said = self.hear(mqtt, path.server, (&kit, publish)).map_err(wrong)?;
-        let ledger = Ledger::new(plan.publishers as usize);
-        let subscription = Subscriber::subscription(plan.flow, plan.qos);
-        self.at(to.broker).process.add_session(&Subscriber::client_id(plan.flow), subscription);
-        self.ledgers.insert(plan.flow, ledger.clone());
-        let dice = site.streams.named(&format!("flow {number}/messages"));
-        let (receives, from) = (mqtt.receives.clone(), deliver.at(to.ways[0].server));
-        let subscriber = Box::new(Subscriber::new(plan.flow, receives, from, &heard, &ledger, mqtt.wait));
-        let into = publish.at(path.first().server);
-        let publishers = Box::new(Publishers::new(plan.clone(), into, &said, &ledger, &dice));
+        let ends = ((kit, publish, &path), (delivery, deliver, &to));
+        let ([delivery, kit], [subscriber, publishers]) = match ends.0.0.programs {
+            Some(_) => self.by_programs(site, number, ends).map_err(wrong)?,
+            None => self.in_model(site, (number, mqtt), ends).map_err(wrong)?,
+        };
         let maker = |kit| Maker::new(kit, Role::Client).map(Box::new).map_err(wrong);
         let subscriber = Spawn {
             connection: Some(deliver.connection()),
@@ -154,6 +167,56 @@ impl Brokers {
         Ok([flows::on_paths(&to.ways, subscriber), flows::on_paths(&path.ways, publishers)])
     }
 
+    /// The transports and the applications of subscriber and publishers in the model, whose broker is a process.
+    fn in_model(
+        &mut self,
+        site: &Site<'_>,
+        (number, mqtt): (usize, &Mqtt),
+        ((kit, publish, path), (delivery, deliver, to)): Ends<'_>,
+    ) -> Result<Clients, String> {
+        let plan = &mqtt.publishers;
+        let heard = self.hear(mqtt, to.broker, (&delivery, deliver))?;
+        let said = self.hear(mqtt, path.server, (&kit, publish))?;
+        if self.at(path.server).program.is_some() {
+            return Err(programs::ONE_BROKER.into());
+        }
+        let ledger = Ledger::new(plan.publishers as usize);
+        let subscription = Subscriber::subscription(plan.flow, plan.qos);
+        self.at(to.broker).process.add_session(&Subscriber::client_id(plan.flow), subscription);
+        self.ledgers.insert(plan.flow, ledger.clone());
+        let dice = site.streams.named(&format!("flow {number}/messages"));
+        let (receives, from) = (mqtt.receives.clone(), deliver.at(to.ways[0].server));
+        let subscriber = Box::new(Subscriber::new(plan.flow, receives, from, &heard, &ledger, mqtt.wait));
+        let into = publish.at(path.first().server);
+        let publishers = Box::new(Publishers::new(plan.clone(), into, &said, &ledger, &dice));
+        Ok(([delivery, kit], [subscriber, publishers]))
+    }
+
+    /// The transports and the applications of subscriber and publishers that are programs, as their broker is.
+    fn by_programs(
+        &mut self,
+        site: &Site<'_>,
+        number: usize,
+        ((kit, publish, path), (delivery, deliver, to)): Ends<'_>,
+    ) -> Result<Clients, String> {
+        if !delivery.subject.is_program() || to.broker != path.server {
+            return Err(programs::ONE_BROKER.into());
+        }
+        let whole = programs::of_messages(site.programs, number, &kit.contender)?;
+        let kit = Kit { programs: Some(programs::publishing(&whole)), ..kit };
+        let delivery = Kit { programs: Some(programs::subscribing(&whole)?), ..delivery };
+        let gathered = self.at(path.server);
+        if gathered.program.is_none() && !gathered.listens.is_empty() {
+            return Err(programs::ONE_BROKER.into());
+        }
+        gathered.program.get_or_insert((number, whole));
+        self.open(to.broker, (&delivery, deliver))?;
+        self.open(path.server, (&kit, publish))?;
+        let subscriber = Box::new(ProgramClient::new(deliver.at(to.ways[0].server)));
+        let publishers = Box::new(ProgramPublishers::new(publish.at(path.first().server)));
+        Ok(([delivery, kit], [subscriber, publishers]))
+    }
+
     /// The broker on a node listens for clients of a flow.
     fn hear(&mut self, mqtt: &Mqtt, node: NodeId, (kit, slot): (&Kit, Slot)) -> Result<Framing, String> {
         let framing = self.framing(&kit.contender, mqtt.tls.then(|| talk::flights(&kit.contender)));
@@ -162,12 +225,21 @@ impl Brokers {
         Ok(framing)
     }
 
-    /// Spawns the processes of the brokers.
-    pub fn spawn(self, roster: &mut Roster) -> BTreeMap<NodeId, ProcessId> {
+    /// Spawns the processes of the brokers. Those that are programs are started.
+    ///
+    /// # Errors
+    /// If a program does not open its ports.
+    pub fn spawn(self, site: &Site<'_>, roster: &mut Roster) -> Result<BTreeMap<NodeId, ProcessId>, ScenarioError> {
         let ledgers = Arc::new(self.ledgers);
-        let one = |(node, Gathered { process, ports, listens })| {
-            let application = Box::new(process.with_ledgers(ledgers.clone()));
-            (node, roster.spawn(Owner::Broker, Spawn::server(node, application, Box::new(ports), listens)))
+        let one = |(node, Gathered { process, ports, listens, program }): (NodeId, Gathered)| {
+            let application: Box<dyn Application> = match program {
+                None => Box::new(process.with_ledgers(ledgers.clone())),
+                Some((flow, program)) => {
+                    programs::serve(&site.kernels, node, &program).map_err(|message| flows::wrong(flow, message))?;
+                    Box::<ProgramServer>::default()
+                }
+            };
+            Ok((node, roster.spawn(Owner::Broker, Spawn::server(node, application, Box::new(ports), listens))))
         };
         self.all.into_iter().map(one).collect()
     }

@@ -1,6 +1,7 @@
 //! The programs of flows, and the modules of their congestion controls. They are prepared outside, by whoever knows programs; here is told where they are to run.
 #![cfg_attr(not(feature = "kernels"), allow(unused_imports, reason = "only kernels carry programs"))]
 
+use super::endpoints::{FlowPrograms, Kernels};
 use crate::contender::Contender;
 use crate::fidelity::{Fidelity, Subject};
 use crate::network::{Network, network};
@@ -8,8 +9,10 @@ use crate::scenario::{App, Scenario, ScenarioError};
 #[cfg(feature = "kernels")]
 use haltere_net::registry::shown;
 use haltere_net::rng::Streams;
+use haltere_net::topology::NodeId;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The programs and modules of flows that have some, by the number of the flow.
 #[cfg(feature = "kernels")]
@@ -47,6 +50,8 @@ pub struct Placed {
     pub lacking: Option<String>,
     /// The folder in which programs see the one that they share with the host.
     pub home: &'static str,
+    /// With MQTT: what the clocks of the publishers' node and of the subscriber's show when the run begins, ns.
+    pub epochs_ns: Option<[u64; 2]>,
 }
 
 /// The flows of a run that programs carry.
@@ -61,6 +66,7 @@ pub fn placed(
     replication: u64,
 ) -> Result<Vec<Placed>, ScenarioError> {
     use super::flows::{subject, wrong};
+    use super::phase;
     use super::roster::{Roster, port_of_kernel};
     use haltere_kernel::ip;
     use haltere_kernel::programs::HOME;
@@ -68,7 +74,9 @@ pub fn placed(
     if !scenario.flows.iter().any(|flow| may_be_program(&flow.contender)) {
         return Ok(all);
     }
-    let Network { flows, .. } = network(scenario, &Streams::new(seed, replication))?;
+    let streams = Streams::new(seed, replication);
+    let Network { flows, .. } = network(scenario, &streams)?;
+    let epoch = |node| haltere_kernel::epoch(phase(scenario, &streams, node)).as_nanos();
     let slots = Roster::default().slots(flows.len());
     for (number, ((flow, path), slot)) in scenario.flows.iter().zip(&flows).zip(slots).enumerate() {
         let contender = &path.contender;
@@ -89,6 +97,7 @@ pub fn placed(
             size: flow.total(),
             lacking: haltere_kernel::ready().err().map(|e| e.to_string()),
             home: HOME,
+            epochs_ns: path.delivery.as_ref().map(|to| [path.client, to.subscriber].map(epoch)),
         });
     }
     Ok(all)
@@ -129,6 +138,67 @@ pub(super) fn module_of_flow(
         let file = shown(&contender.congestion);
         format!("nobody has built a module of {file}: run it by haltere's commands, or write tcp/{file} for the model")
     })
+}
+
+/// Why two flows, or two connections of one, cannot have a broker together.
+pub(super) const ONE_BROKER: &str = "a broker is one program, or the model's: give all connections to it the same implementation, such as tcp@mosquitto/…";
+
+/// The programs of a flow with MQTT.
+///
+/// # Errors
+/// If nobody has prepared any.
+#[cfg(feature = "kernels")]
+pub(super) fn of_messages(all: &Programs, flow: usize, contender: &Contender) -> Result<FlowPrograms, String> {
+    of_flow(all, flow, contender)
+}
+
+/// The programs of a flow with MQTT: there are none.
+#[cfg(not(feature = "kernels"))]
+pub(super) fn of_messages(_: &Programs, _: usize, _: &Contender) -> Result<FlowPrograms, String> {
+    Err("programs were left out of this build".into())
+}
+
+/// The programs of a flow with MQTT for its publishers' connections. The broker is started once it has all its ports ([`serve`]).
+#[cfg(feature = "kernels")]
+pub(super) fn publishing(whole: &FlowPrograms) -> Arc<FlowPrograms> {
+    Arc::new(FlowPrograms { server: None, data: haltere_kernel::programs::Data::Up, early: true, ..whole.clone() })
+}
+
+/// See above.
+#[cfg(not(feature = "kernels"))]
+pub(super) fn publishing(whole: &FlowPrograms) -> Arc<FlowPrograms> {
+    Arc::new(whole.clone())
+}
+
+/// The programs of a flow with MQTT for its subscriber's connection.
+///
+/// # Errors
+/// If nobody has prepared the subscriber.
+#[cfg(feature = "kernels")]
+pub(super) fn subscribing(whole: &FlowPrograms) -> Result<Arc<FlowPrograms>, String> {
+    let client = whole.subscriber.clone().ok_or("nobody has prepared a subscriber: run it by haltere's commands")?;
+    Ok(Arc::new(FlowPrograms { server: None, client, early: true, ..whole.clone() }))
+}
+
+/// See above.
+#[cfg(not(feature = "kernels"))]
+pub(super) fn subscribing(whole: &FlowPrograms) -> Result<Arc<FlowPrograms>, String> {
+    Ok(Arc::new(whole.clone()))
+}
+
+/// Starts the broker of a flow's programs on its node, and waits until its port is open.
+///
+/// # Errors
+/// If it does not open it.
+#[cfg(feature = "kernels")]
+pub(super) fn serve(kernels: &Kernels, node: NodeId, whole: &FlowPrograms) -> Result<(), String> {
+    kernels.serve(node.0, whole).map_err(|e| e.to_string())
+}
+
+/// Starts no broker.
+#[cfg(not(feature = "kernels"))]
+pub(super) fn serve(_: &Kernels, _: NodeId, _: &FlowPrograms) -> Result<(), String> {
+    Ok(())
 }
 
 /// The programs of a flow.

@@ -156,6 +156,6 @@ impl Transports for Maker {
     }
 
     fn look_ahead(&self) -> bool {
-        self.kit.subject.looks_ahead()
+        self.kit.subject.is_program()
     }
 }

@@ -210,11 +210,22 @@ impl LoadDescription {
     }
 }
 
-/// Describes a scenario's network in one run.
+/// Describes a scenario's network in one run, for a rig.
+///
+/// # Errors
+/// If the network is wrong, or has what exists in virtual time only.
 pub fn describe(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
+    refuse(scenario, &network(scenario, &Streams::new(seed, replication))?)?;
+    describe_all(scenario, seed, replication)
+}
+
+/// As [`describe`], with what exists in virtual time only: for programs on kernels that are nodes of the simulator.
+///
+/// # Errors
+/// If the network is wrong.
+pub fn describe_all(scenario: &Scenario, seed: u64, replication: u64) -> Result<Description, ScenarioError> {
     let streams = Streams::new(seed, replication);
     let network = network(scenario, &streams)?;
-    refuse(scenario, &network)?;
     // Directions are in pairs, down and up, in the order in which links were added.
     let links = network.topology.edges().chunks_exact(2).map(|pair| LinkDescription {
         name: pair[0].name.clone(),

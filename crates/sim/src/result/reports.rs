@@ -28,11 +28,17 @@ pub struct ClientReport {
     /// Why the flow failed.
     #[serde(default)]
     pub error: Option<String>,
+    /// The columns of its messages, with MQTT. The report then says all of times and bytes.
+    #[serde(default)]
+    pub messages: Option<Map<String, Value>>,
+    /// The length of the measured time, if the scenario gives it, s. Only with `messages`.
+    #[serde(default)]
+    pub measured_s: Option<f64>,
 }
 
 impl ClientReport {
     /// Puts the report into the flow's row.
-    fn put(self, row: &mut Map<String, Value>) {
+    fn put(mut self, row: &mut Map<String, Value>) {
         let mut set = |name: &str, value: Value| drop(row.insert(name.into(), value));
         if let Some(error) = self.error {
             set("status", "failed".into());
@@ -48,7 +54,15 @@ impl ClientReport {
         set("handshake_s", json!(self.handshake_s));
         set("first_byte_s", json!(self.first_byte_s));
         let number = |row: &Map<String, Value>, name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
-        if let Some(bytes) = self.bytes.filter(|bytes| *bytes > 0) {
+        let of_messages = self.messages.is_some();
+        if let Some(messages) = self.messages.take() {
+            set("completion_s", json!(self.completion_s));
+            // Packets do not tell when messages come.
+            set("longest_gap_s", Value::Null);
+            row.extend(messages);
+            share_radio(row);
+        }
+        if let Some(bytes) = self.bytes.filter(|bytes| of_messages || *bytes > 0) {
             let wire = number(row, "wire_bytes");
             row.insert("bytes".into(), bytes.into());
             row.insert("overhead_bytes".into(), wire.saturating_sub(bytes).into());
@@ -56,11 +70,25 @@ impl ClientReport {
         if let Some(completion) = self.completion_s {
             row.insert("completion_s".into(), completion.into());
         }
-        let lasted = row.get("completion_s").and_then(Value::as_f64).filter(|s| *s > 0.0);
+        let lasted = row.get("completion_s").and_then(Value::as_f64).or(self.measured_s).filter(|s| *s > 0.0);
         if lasted.is_some() {
             let (bytes, wire) = (number(row, "bytes"), number(row, "wire_bytes"));
             row.insert("goodput_bps".into(), json!(rate(bytes, lasted)));
             row.insert("throughput_bps".into(), json!(rate(wire, lasted)));
+        }
+    }
+}
+
+/// Puts the use of the publishers' radios for each message into a row, as [`RadioResult`](super::RadioResult) has it.
+fn share_radio(row: &mut Map<String, Value>) {
+    let delivered = row.get("messages_delivered").and_then(Value::as_u64).filter(|count| *count > 0);
+    for (whole, each) in [
+        ("radio_on_s", "radio_on_per_message_s"),
+        ("radio_energy_estimate_j", "radio_energy_estimate_per_message_j"),
+        ("radio_bytes", "radio_bytes_per_message"),
+    ] {
+        if let (Some(whole), Some(count)) = (row.get(whole).and_then(Value::as_f64), delivered) {
+            row.insert(each.into(), json!(whole / count as f64));
         }
     }
 }
@@ -132,6 +160,23 @@ mod tests {
         );
         assert_eq!((&flow["retransmitted_packets"], &flow["lost_packets"]), (&Value::Null, &Value::Null));
         assert_eq!(found["status"], "ok");
+    }
+
+    #[test]
+    fn clients_with_messages_say_all_of_times_and_bytes() {
+        let messages = json!({ "messages_published": 3, "messages_delivered": 2, "messages_dropped": null });
+        let messages = messages.as_object().cloned();
+        let report = ClientReport { bytes: Some(0), measured_s: Some(4.0), messages, ..ClientReport::default() };
+        let mut before = result();
+        before["flows"][0]["radio_on_s"] = json!(3.0);
+        let flow = &with_reports(before, vec![report])["flows"][0];
+        assert_eq!(flow["radio_on_per_message_s"], json!(1.5));
+        assert_eq!((&flow["messages_published"], &flow["messages_dropped"]), (&json!(3), &Value::Null));
+        assert_eq!(
+            (&flow["completion_s"], &flow["bytes"], &flow["goodput_bps"]),
+            (&Value::Null, &json!(0), &json!(0.0))
+        );
+        assert_eq!((&flow["overhead_bytes"], &flow["throughput_bps"]), (&json!(1200), &json!(2400.0)));
     }
 
     #[test]

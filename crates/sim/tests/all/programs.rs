@@ -96,7 +96,10 @@ impl Prepared {
                 folder: folder.path().to_str().unwrap().into(),
                 server: Some(Server { launch: server, ready: Some((protocol, one.port)) }),
                 client: launch(&client, &format!("client{}.log", one.flow)),
+                subscriber: None,
                 congestion: (kind == "tcp").then(|| one.congestion.clone()),
+                data: programs::Data::Down,
+                early: false,
             }
         };
         let placed = placed(&scenario, Fidelity::Stack, 1, 0).unwrap();

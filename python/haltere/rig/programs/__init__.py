@@ -65,12 +65,12 @@ def available() -> list[Program]:
 
 
 def on_nodes(program: Program) -> bool:
-    """Return whether kernels that are nodes of the simulator run a program: brokers have their clients on other nodes.
+    """Return whether kernels that are nodes of the simulator run a program.
 
     A production stack of the simulator stands before a program of its name.
     """
     stack = any(f"{program.transport}@{program.name}" == one["name"] for one in core.algorithms()["stacks"])
-    apart = program.transport == "icmp" or program.app == "mqtt" or program.prepares
+    apart = program.transport == "icmp" or program.prepares
     return program.virtual and not apart and not stack
 
 
