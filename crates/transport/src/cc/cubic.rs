@@ -4,6 +4,7 @@
 //! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux. This makes small windows
 //! behave as they do there.
 
+use super::cubic_quinn::{Curve, QuinnCubic};
 use super::reno_friendly::{Friendly, Growth};
 use super::windows::{Windows, by_windows};
 use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Sent, SlowStart, Startup, Trigger, whole};
@@ -14,14 +15,17 @@ pub(super) const ENTRY: Implementation = Implementation {
     linux: Some("cubic"),
     shade: Some(0),
     slow_start: Startup::SlowStart(SLOW_START),
-    heeds: &["reno-friendly", "emulated-connections"],
+    heeds: &["curve", "reno-friendly", "emulated-connections"],
     ..Implementation::new(
         Description {
             name: "cubic",
             summary: "window as a cubic function of the time since the last loss; HyStart by default",
             reference: "RFC 9438",
         },
-        |config| Box::new(Cubic::new(config)),
+        |config| match config.curve {
+            Curve::Linux => Box::new(Cubic::new(config)),
+            Curve::Quinn => Box::new(QuinnCubic::new(&config)),
+        },
     )
 };
 

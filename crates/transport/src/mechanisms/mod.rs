@@ -286,6 +286,7 @@ fn fresh(algorithm: Algorithm) -> Box<dyn CongestionController> {
         initial_window: 10_000,
         slow_start: None,
         reno_friendly: cc::RenoFriendly::default(),
+        curve: cc::Curve::default(),
         paced: false,
         tick: Span::ZERO,
         phase: Span::ZERO,

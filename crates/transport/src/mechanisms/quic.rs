@@ -2,7 +2,8 @@
 
 use super::tcp::{of_reno_friendly, of_slow_start, to_reno_friendly, to_slow_start};
 use super::{Kind, Mechanism, Value, off_at_zero};
-use crate::quic::{Config, HandshakeSizes};
+use crate::cc::Curve;
+use crate::quic::{Config, HandshakeSizes, MtuProbes, Pacing};
 use haltere_net::Span;
 
 type Quic = Mechanism<Config>;
@@ -36,6 +37,17 @@ pub const QUIC: &[Quic] = &[
         (|c| of_reno_friendly(c.reno_friendly), |c, v| c.reno_friendly = to_reno_friendly(v)),
     ),
     Quic::new(
+        "curve",
+        Kind::OneOf(&["linux", "quinn"]),
+        "cubic's curve, its clock and its growth: Linux's, or quinn's, packet by packet and with its own rule where Reno is ahead",
+        "tcp_cubic.c; quinn-proto 0.11.19, congestion/cubic.rs",
+        (
+            |c| Value::Word(if c.curve == Curve::Quinn { "quinn" } else { "linux" }),
+            |c, v| c.curve = if v == Value::Word("quinn") { Curve::Quinn } else { Curve::Linux },
+        ),
+    )
+    .only("packets are acknowledged one by one in QUIC alone"),
+    Quic::new(
         "initial-window",
         Kind::Segments(1, 10_000),
         "congestion window at first, in datagrams",
@@ -50,6 +62,17 @@ pub const QUIC: &[Quic] = &[
         (
             |c| c.largest_datagram.map_or(Value::Auto, |n| Value::Number(n.into())),
             |c, v| c.largest_datagram = v.is_on().then(|| u16::try_from(v.number()).unwrap_or(u16::MAX)),
+        ),
+    )
+    .only("TCP has segments: write +segment=…"),
+    Quic::new(
+        "mtu-probes",
+        Kind::OneOf(&["largest", "halving"]),
+        "the search for the largest datagram: at once for the largest, or by halves, where nothing else may go (quinn)",
+        "RFC 8899 section 5.3.2; quinn-proto 0.11.19, connection/mtud.rs, next_mtu_to_probe",
+        (
+            |c| Value::Word(if c.mtu_probes == MtuProbes::Halving { "halving" } else { "largest" }),
+            |c, v| c.mtu_probes = if v == Value::Word("halving") { MtuProbes::Halving } else { MtuProbes::Largest },
         ),
     )
     .only("TCP has segments: write +segment=…"),
@@ -82,6 +105,25 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::Number(c.burst), |c, v| c.burst = v.number()),
     )
     .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
+    Quic::new(
+        "pacer",
+        Kind::OneOf(&["spread", "bucket"]),
+        "how packets are paced: in bursts at a rate, or from a bucket of 10 to 256 datagrams that is filled when it is empty (quinn)",
+        "RFC 9002 section 7.7; quinn-proto 0.11.19, connection/pacing.rs",
+        (
+            |c| Value::Word(if c.pacer == Pacing::Bucket { "bucket" } else { "spread" }),
+            |c, v| c.pacer = if v == Value::Word("bucket") { Pacing::Bucket } else { Pacing::Spread },
+        ),
+    )
+    .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
+    Quic::new(
+        "full-window",
+        Kind::OnOff,
+        "a datagram may fill the congestion window to the last byte; off: a byte stays free, as in quinn",
+        "RFC 9002 section 7; quinn-proto 0.11.19, connection/mod.rs, poll_transmit",
+        (|c| Value::from(c.full_window), |c, v| c.full_window = v.is_on()),
+    )
+    .only("TCP counts what fits: write -whole-segments"),
     Quic::new(
         "idle-restart",
         Kind::OnOff,
@@ -141,6 +183,14 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::from(c.probe_data), |c, v| c.probe_data = v.is_on()),
     )
     .only("TCP's probe always holds data: write +tlp or -tlp"),
+    Quic::new(
+        "small-probes",
+        Kind::OnOff,
+        "a probe is a datagram of 1200 bytes at most and asks for an acknowledgement at once, as quinn's",
+        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit, and spaces.rs, maybe_queue_probe",
+        (|c| Value::from(c.small_probes), |c, v| c.small_probes = v.is_on()),
+    )
+    .only("TCP's probe is a segment: write +tlp or -tlp"),
     Quic::new(
         "granularity",
         Kind::Time(Span::from_micros(1), Span::from_secs(1)),

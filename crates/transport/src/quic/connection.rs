@@ -293,6 +293,7 @@ impl Connection {
             let space = self.spaces.of_mut(id, i);
             space.probes = 2;
             match (sendable, self.config.probe_data) {
+                (true, _) if self.config.small_probes => space.sent.oldest_beside_streams(2, &mut self.fates.lost),
                 (true, _) => {}
                 (false, true) => space.sent.oldest(2, &mut self.fates.lost),
                 (false, false) => space.sent.oldest_beside_streams(2, &mut self.fates.lost),

@@ -236,6 +236,9 @@ impl Connection {
         if self.streams.control_pending() {
             self.draft_control(i, &mut draft, room);
         }
+        if probing && self.config.small_probes {
+            draft.push(Frame::ImmediateAck);
+        }
         while draft.payload + LEAST_STREAM_ROOM <= room
             && let Some(frame) = self.streams.next_frame(room - draft.payload)
         {

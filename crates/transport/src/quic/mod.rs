@@ -50,12 +50,13 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::{Config, Design, MAX_STREAMS, PathAcks};
+pub use config::{Config, Design, MAX_STREAMS, Pacing, PathAcks};
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;
 pub use frame::{Ack, AckEcn, AckFrequency, Frame, PathAck, TransportParameters, varint_len};
 pub use identifiers::IdFrame;
+pub use mtu::MtuProbes;
 pub use multipath::{Controllers, Parts};
 pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;

@@ -1,6 +1,6 @@
 //! A path of a connection: RTT, congestion controller, sent packets, pacer, datagram size.
 
-use super::config::Config;
+use super::config::{Config, Pacing};
 use super::draft::Traits;
 use super::ecn::Marking;
 use super::few::Few;
@@ -15,7 +15,7 @@ use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::path::PathState;
-use crate::recovery::{BurstPacer, RateSampler, Reported};
+use crate::recovery::{BurstPacer, Flow, RateSampler, Reported, TokenBucket};
 use haltere_net::incident::TimerName;
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
@@ -106,7 +106,13 @@ pub(super) struct Path {
     pub undo: bool,
     pub marking: Marking,
     pacing: Option<BurstPacer>,
+    /// The pacer in the place of `pacing`, where that is a bucket of tokens.
+    bucket: Option<Box<TokenBucket>>,
     burst: u64,
+    /// Bytes of the window that stay free.
+    margin: u64,
+    /// Whether the controller is told of each packet that is acknowledged.
+    pub per_packet: bool,
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
@@ -126,7 +132,9 @@ impl Path {
             Some(make) => make(about),
             None => cc::controller(config.algorithm, config.agent.as_ref(), about),
         };
+        let paced = |pacer| config.pacing && config.pacer == pacer;
         let cc = cc::with_shadows(cc::Contestant { controller, paced: config.pacing }, shadows.into_iter());
+        let per_packet = cc.wants_packets();
         Path {
             id,
             way: Way(id),
@@ -139,7 +147,10 @@ impl Path {
             rtt: Rtt::new(config),
             cc,
             sampler: RateSampler::default(),
-            mtu: MtuSearch::new(u32::from(config.largest_datagram.unwrap_or(config.max_udp_payload))),
+            mtu: MtuSearch::new(
+                u32::from(config.largest_datagram.unwrap_or(config.max_udp_payload)),
+                config.mtu_probes,
+            ),
             validation: Validation { validated: config.role == Role::Client, received: 0, sent: 0 },
             in_flight: 0,
             next_data: 0,
@@ -153,8 +164,13 @@ impl Path {
             undo: config.undo,
             marking: Marking::new(config.ecn.then_some(if config.l4s { Ecn::Ect1 } else { Ecn::Ect0 })),
             // Section 7.7: bursts of the size of the initial window are allowed.
-            pacing: config.pacing.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
+            pacing: paced(Pacing::Spread).then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
+            bucket: paced(Pacing::Bucket).then(|| {
+                Box::new(TokenBucket::new(&Flow { rtt: config.initial_rtt, window: initial_window, mtu: mss }))
+            }),
             burst: config.burst,
+            margin: u64::from(!config.full_window),
+            per_packet,
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
@@ -182,13 +198,29 @@ impl Path {
     /// Whether the window has no room for a full datagram.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.in_flight + u64::from(self.mtu.current()) > self.window()
+        self.in_flight + u64::from(self.mtu.current()) + self.margin > self.window()
     }
 
     /// Whether pacing lets a full datagram go now, for which the window has room.
     #[inline(always)]
     pub fn paced(&mut self, now: Time) -> Clearance {
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
+            Some(until) => Clearance::Paced(until),
+            None if self.bucket.is_some() => self.paced_by_bucket(now),
+            None => Clearance::Free,
+        }
+    }
+
+    /// The facts by which a bucket of tokens is filled.
+    fn flow(&self) -> Flow {
+        let rtt = self.rtt.smoothed_or_supposed();
+        Flow { rtt, window: self.window(), mtu: u64::from(self.mtu.current()) }
+    }
+
+    #[inline(never)]
+    fn paced_by_bucket(&mut self, now: Time) -> Clearance {
+        let flow = self.flow();
+        match self.bucket.as_mut().and_then(|bucket| bucket.blocked(now, &flow)) {
             Some(until) => Clearance::Paced(until),
             None => Clearance::Free,
         }
@@ -230,6 +262,8 @@ impl Path {
             self.in_flight += u64::from(size);
             if id == SpaceId::Data {
                 self.charge(now, u64::from(size));
+            } else if let Some(bucket) = &mut self.bucket {
+                bucket.on_sent(u64::from(size));
             }
         }
         self.marking.on_sent(id);
@@ -271,13 +305,17 @@ impl Path {
             && let Some(pacing) = &mut self.pacing
         {
             pacing.on_sent(now, size, rate, quantum);
+        } else if let Some(bucket) = &mut self.bucket {
+            bucket.on_sent(size);
         }
     }
 
     /// The rate packets are paced at: the controller's or, with N = 1.25, that of RFC 9002 section 7.7.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing.as_ref()?;
+        if self.pacing.is_none() && self.bucket.is_none() {
+            return None;
+        }
         let own = || spread(self.window(), self.rtt.smoothed()?);
         self.cc.pacing_rate().or_else(own)
     }

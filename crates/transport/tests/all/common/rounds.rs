@@ -5,7 +5,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
 use haltere_transport::Role;
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Sent, SlowStart,
+    Ack, Algorithm, Config, Congestion, CongestionController, Curve, Established, Phase, RenoFriendly, Sent, SlowStart,
     Trigger,
 };
 use haltere_transport::recovery::RateSample;
@@ -68,6 +68,7 @@ impl Rounds {
             initial_window: segments * mss,
             slow_start,
             reno_friendly: RenoFriendly::default(),
+            curve: Curve::default(),
             paced: false,
             tick,
             phase: Span::ZERO,
