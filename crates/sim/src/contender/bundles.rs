@@ -207,6 +207,13 @@ pub const BUNDLES: &[Bundle] = &[
                 Value::Number(5),
                 "cid_queue.rs, CidQueue::LEN; connection/mod.rs, issue_first_cids",
             ),
+            part(
+                "keepsakes",
+                Value::On,
+                "connection/mod.rs, on_path_validated, issue_first_cids; rustls, send_tls13_tickets",
+            ),
+            part("flights", Value::Word("rustls"), "crates/stacks, null.rs: rustls with an Ed25519 key"),
+            part("acks-wait", Value::On, "connection/mod.rs, poll_transmit"),
             part("stream-window", Value::Number(64 << 20), "crates/stacks: wide windows (docs/reference/stacks.md)"),
             part(
                 "connection-window",
@@ -214,7 +221,7 @@ pub const BUNDLES: &[Bundle] = &[
                 "crates/stacks: wide windows (docs/reference/stacks.md)",
             ),
         ],
-        lacks: "packet numbers that are skipped, session tickets and address tokens, detection of black holes",
+        lacks: "packet numbers that are skipped, acknowledgements behind data where there is room, detection of black holes",
     },
 ];
 

@@ -286,6 +286,14 @@ pub const QUIC: &[Quic] = &[
     )
     .only(SACKS),
     Quic::new(
+        "acks-wait",
+        Kind::OnOff,
+        "an acknowledgement that is due waits while window or pacing keep data from going, as in quinn",
+        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit",
+        (|c| Value::from(c.acks_wait), |c, v| c.acks_wait = v.is_on()),
+    )
+    .only("TCP's acknowledgements wait for nothing"),
+    Quic::new(
         "ack-frequency",
         Kind::OnOff,
         "both ends have the extension by which the sender asks for four acknowledgements a round trip",
@@ -363,6 +371,30 @@ pub const QUIC: &[Quic] = &[
     )
     .off()
     .only("TCP knows its connections by their addresses"),
+    Quic::new(
+        "keepsakes",
+        Kind::OnOff,
+        "the server sends address tokens and session tickets for the client's next connection, and identifiers before the handshake is complete, as quinn",
+        "RFC 9000 section 8.1.3, RFC 8446 section 4.6.1; quinn-proto 0.11.19, connection/mod.rs, on_path_validated",
+        (|c| Value::from(c.keepsakes), |c, v| c.keepsakes = v.is_on()),
+    )
+    .only("TLS's tickets over TCP are left out"),
+    Quic::new(
+        "flights",
+        Kind::OneOf(&["web", "rustls"]),
+        "sizes of the handshake's messages: a browser's and a server's with RSA keys, or those of rustls with an Ed25519 key",
+        "RFC 8446 section 4; crates/stacks, null.rs",
+        (
+            |c| Value::Word(if c.messages == HandshakeSizes::RUSTLS { "rustls" } else { "web" }),
+            |c, v| {
+                c.messages = match v {
+                    Value::Word("rustls") => HandshakeSizes::RUSTLS,
+                    _ => HandshakeSizes::CLASSICAL,
+                }
+            },
+        ),
+    )
+    .only("TLS over TCP has the sizes of the classical exchange here"),
     Quic::new(
         "key-exchange",
         Kind::OneOf(&["x25519", "x25519mlkem768"]),

@@ -148,6 +148,8 @@ pub struct Config {
     pub full_window: bool,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
+    /// Whether an acknowledgement that is due waits while window or pacing keep data from going, as in quinn. Default false.
+    pub acks_wait: bool,
     /// Whether this end has the acknowledgement-frequency extension (draft-ietf-quic-ack-frequency): it heeds what the
     /// peer asks, and asks a peer that has it too. Default false.
     pub ack_frequency: bool,
@@ -180,6 +182,8 @@ pub struct Config {
     pub connection_ids: Option<u8>,
     /// How several paths are got and used; both ends must agree. Default that of the draft.
     pub design: Design,
+    /// Server: whether it sends tokens and tickets for its client's next connection, as quinn. Default false.
+    pub keepsakes: bool,
     /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
@@ -247,6 +251,7 @@ impl Config {
             pacer: Pacing::default(),
             full_window: true,
             ack: AckPolicy::default(),
+            acks_wait: false,
             ack_frequency: false,
             stream_window: 6 * MIB,
             max_stream_window: 64 * MIB,
@@ -261,6 +266,7 @@ impl Config {
             path_acks: PathAcks::Own,
             connection_ids: None,
             design: Design::Draft,
+            keepsakes: false,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
             remembered: None,

@@ -5,6 +5,7 @@ use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
 use super::identifiers::Identifiers;
+use super::keepsakes::Keepsakes;
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
@@ -81,6 +82,8 @@ pub struct Connection {
     pub(super) migration: Option<Box<Migration>>,
     /// Connection identifiers; `None` where their number limits nothing.
     pub(super) identifiers: Option<Box<Identifiers>>,
+    /// Frames for the client's next connection; `None` where none are sent.
+    pub(super) keepsakes: Option<Box<Keepsakes>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -140,6 +143,7 @@ impl Connection {
             multi,
             migration: None,
             identifiers: config.connection_ids.map(Identifiers::new),
+            keepsakes: (config.keepsakes && config.role == Role::Server).then(Box::default),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -393,6 +397,11 @@ impl Connection {
                 Record::Identifier(frame) => {
                     if let Some(ids) = &mut self.identifiers {
                         ids.on_lost(frame);
+                    }
+                }
+                Record::Keepsake(keepsake) => {
+                    if let Some(keepsakes) = &mut self.keepsakes {
+                        keepsakes.on_lost(keepsake);
                     }
                 }
                 Record::Ack { .. } | Record::PathAck { .. } => {}

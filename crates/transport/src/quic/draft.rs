@@ -4,6 +4,7 @@ use super::config::Design;
 use super::connection::{Connection, Crypto};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
+use super::keepsakes::ROOM_BESIDE_IDENTIFIER;
 use super::packet::SpaceId;
 use super::sent::Record;
 use super::space::Space;
@@ -228,7 +229,11 @@ impl Connection {
             draft.push(Frame::AckFrequency(Box::new(asked)));
         }
         if let Some(ids) = &mut self.identifiers {
-            ids.draft(&mut draft, room);
+            let beside = if self.keepsakes.is_some() { ROOM_BESIDE_IDENTIFIER } else { 0 };
+            ids.draft(&mut draft, room.saturating_sub(beside));
+        }
+        if let Some(keepsakes) = &mut self.keepsakes {
+            keepsakes.draft(&mut draft, room);
         }
         if let Some(multi) = &mut self.multi {
             multi.draft(&self.paths, &mut draft, room);

@@ -113,6 +113,8 @@ pub(super) struct Path {
     margin: u64,
     /// Whether the controller is told of each packet that is acknowledged.
     pub per_packet: bool,
+    /// Whether an acknowledgement that is due waits for the window or pacing.
+    pub acks_held: bool,
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
@@ -171,6 +173,7 @@ impl Path {
             burst: config.burst,
             margin: u64::from(!config.full_window),
             per_packet,
+            acks_held: false,
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
@@ -406,6 +409,9 @@ impl Path {
     pub fn ack_deadline(&self, data: &Space) -> Time {
         // While the anti-amplification limit forbids even that, the next datagram received is what is waited for.
         if !self.validation.validated && self.validation.left() < u64::from(self.mtu.current()) {
+            return Time::NEVER;
+        }
+        if self.acks_held {
             return Time::NEVER;
         }
         data.received.deadline()

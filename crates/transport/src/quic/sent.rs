@@ -2,6 +2,7 @@
 
 use super::few::Few;
 use super::identifiers::IdFrame;
+use super::keepsakes::Keepsake;
 use crate::recovery::TxState;
 use haltere_net::incident::LossSign;
 use haltere_net::{PathId, Span, Time};
@@ -42,6 +43,8 @@ pub(super) enum Record {
     PathStatus { path: PathId },
     /// A frame about connection identifiers.
     Identifier(IdFrame),
+    /// A frame for the client's next connection.
+    Keepsake(Keepsake),
     /// The server's further addresses.
     AddAddress,
     /// Which paths have failed.

@@ -92,6 +92,7 @@ impl Connection {
         let waits = turn == Turn::Passed && self.data_pending() && self.paths[i].is_held(now);
         let path = &mut self.paths[i];
         path.paced_until = Time::NEVER;
+        path.acks_held = false;
         if path.validation.left() < u64::from(path.mtu.current()) {
             return None;
         }
@@ -143,6 +144,10 @@ impl Connection {
         if let (Some(size), false) = (mtu_probe, blocked || probing) {
             return Some(Choice::MtuProbe(size));
         }
+        if blocked && content && self.config.acks_wait && !probing && !handshake {
+            path.acks_held = due;
+            return None;
+        }
         let eliciting = probing || (content && !blocked);
         if !eliciting && !due && !handshake {
             return None;
@@ -167,19 +172,24 @@ impl Connection {
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
     #[inline(always)]
     pub(super) fn data_pending(&self) -> bool {
-        (self.progress.complete || self.opening.early_keys)
+        let open = self.progress.complete || self.opening.early_keys;
+        (open
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
                 || self.multi.as_ref().is_some_and(|multi| multi.owes())
-                || self.identifiers.as_ref().is_some_and(|ids| ids.owes()))
+                || self.identifiers.as_ref().is_some_and(|ids| ids.owes())))
+            || (self.keepsakes.is_some() && self.has_early_frames())
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
         match id {
             SpaceId::Initial => !self.progress.initial_discarded,
             SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
-            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early_keys,
+            SpaceId::Data => {
+                let early = self.progress.complete || self.keepsakes.is_some();
+                (self.progress.data_keys && early) || self.opening.early_keys
+            }
         }
     }
 
