@@ -207,6 +207,7 @@ pub const BUNDLES: &[Bundle] = &[
                 Value::Number(5),
                 "cid_queue.rs, CidQueue::LEN; connection/mod.rs, issue_first_cids",
             ),
+            part("skipped-numbers", Value::On, "connection/spaces.rs, PacketNumberFilter"),
             part(
                 "keepsakes",
                 Value::On,
@@ -221,7 +222,7 @@ pub const BUNDLES: &[Bundle] = &[
                 "crates/stacks: wide windows (docs/reference/stacks.md)",
             ),
         ],
-        lacks: "packet numbers that are skipped, acknowledgements behind data where there is room, detection of black holes",
+        lacks: "ranges that are forgotten when packets of acknowledgements alone are acknowledged, detection of black holes, persistent congestion during recovery",
     },
 ];
 

@@ -288,8 +288,8 @@ pub const QUIC: &[Quic] = &[
     Quic::new(
         "acks-wait",
         Kind::OnOff,
-        "an acknowledgement that is due waits while window or pacing keep data from going, as in quinn",
-        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit",
+        "an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due, as in quinn",
+        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit and populate_packet",
         (|c| Value::from(c.acks_wait), |c, v| c.acks_wait = v.is_on()),
     )
     .only("TCP's acknowledgements wait for nothing"),
@@ -371,6 +371,14 @@ pub const QUIC: &[Quic] = &[
     )
     .off()
     .only("TCP knows its connections by their addresses"),
+    Quic::new(
+        "skipped-numbers",
+        Kind::OnOff,
+        "packet numbers are left out now and then, so that a peer is found that acknowledges what it never got, as in quinn",
+        "RFC 9000 section 21.4; quinn-proto 0.11.19, connection/spaces.rs, PacketNumberFilter",
+        (|c| Value::from(c.skipped_numbers), |c, v| c.skipped_numbers = v.is_on()),
+    )
+    .only("TCP numbers bytes"),
     Quic::new(
         "keepsakes",
         Kind::OnOff,

@@ -148,7 +148,8 @@ pub struct Config {
     pub full_window: bool,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
-    /// Whether an acknowledgement that is due waits while window or pacing keep data from going, as in quinn. Default false.
+    /// Whether an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due, as in
+    /// quinn. Default false.
     pub acks_wait: bool,
     /// Whether this end has the acknowledgement-frequency extension (draft-ietf-quic-ack-frequency): it heeds what the
     /// peer asks, and asks a peer that has it too. Default false.
@@ -182,6 +183,8 @@ pub struct Config {
     pub connection_ids: Option<u8>,
     /// How several paths are got and used; both ends must agree. Default that of the draft.
     pub design: Design,
+    /// Whether packet numbers are left out now and then, as quinn's. Default false.
+    pub skipped_numbers: bool,
     /// Server: whether it sends tokens and tickets for its client's next connection, as quinn. Default false.
     pub keepsakes: bool,
     /// Sizes of this end's handshake messages, for a new session.
@@ -266,6 +269,7 @@ impl Config {
             path_acks: PathAcks::Own,
             connection_ids: None,
             design: Design::Draft,
+            skipped_numbers: false,
             keepsakes: false,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,

@@ -202,7 +202,7 @@ impl Connection {
         let owes = space.received.owes();
         if self.gathers_acks() {
             self.gather_acks(i, &mut draft, now);
-        } else if owes && (!matches!(load, Load::Acks) || space.received.due(now)) {
+        } else if owes && ((!matches!(load, Load::Acks) && !self.config.acks_wait) || space.received.due(now)) {
             draft.acknowledge_path(self.paths[i].id, space, now);
         }
         let space = &self.spaces.data[i];
@@ -262,7 +262,27 @@ impl Connection {
         if !draft.traits.eliciting && probing && draft.payload < room {
             draft.push(Frame::Ping);
         }
+        if self.config.acks_wait && draft.traits.eliciting && !draft.traits.acks {
+            self.acknowledge_behind(i, &mut draft, room, now);
+        }
         draft
+    }
+
+    /// Acknowledges behind other frames, where there is room, as quinn does before an acknowledgement is due (quinn-proto 0.11.19,
+    /// `connection/mod.rs`, `populate_packet`).
+    #[cold]
+    fn acknowledge_behind(&self, i: usize, draft: &mut Draft, room: u32, now: Time) {
+        let space = &self.spaces.data[i];
+        let waits = space.received.owes() && space.received.deadline() != Time::NEVER;
+        let mut behind = Draft::default();
+        if waits {
+            behind.acknowledge_path(self.paths[i].id, space, now);
+        }
+        if behind.payload <= room.saturating_sub(draft.payload) {
+            behind.frames.into_iter().for_each(|frame| draft.push(frame));
+            behind.records.into_iter().for_each(|record| draft.records.push(record));
+            draft.traits.acks |= behind.traits.acks;
+        }
     }
 
     /// Adds contents that only connections with several paths send.

@@ -15,6 +15,7 @@
 //! | `identifiers` | connection identifiers, where they are a limit |
 //! | `keepsakes` | tokens and tickets for the client's next connection |
 //! | `migration` | paths whose addresses change |
+//! | `numbers` | packet numbers that are left out |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
@@ -37,6 +38,7 @@ mod keepsakes;
 mod migration;
 mod mtu;
 mod multipath;
+mod numbers;
 mod opening;
 mod packet;
 mod path;

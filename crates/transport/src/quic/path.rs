@@ -6,6 +6,7 @@ use super::ecn::Marking;
 use super::few::Few;
 use super::mtu::MtuSearch;
 use super::multipath::{Challenge, Controllers, Status};
+use super::numbers::Skips;
 use super::packet::{Datagram, SpaceId};
 use super::rtt::Rtt;
 use super::sent::{Record, SentPacket};
@@ -115,6 +116,8 @@ pub(super) struct Path {
     pub per_packet: bool,
     /// Whether an acknowledgement that is due waits for the window or pacing.
     pub acks_held: bool,
+    /// The packet numbers that are left out, if any are.
+    skips: Option<Box<Skips>>,
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
@@ -174,6 +177,9 @@ impl Path {
             margin: u64::from(!config.full_window),
             per_packet,
             acks_held: false,
+            skips: config
+                .skipped_numbers
+                .then(|| Box::new(Skips::new(config.stream.part(&format!("numbers {}", id.0))))),
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
@@ -278,6 +284,9 @@ impl Path {
         packet.ack_eliciting = traits.eliciting;
         packet.in_flight = in_flight;
         space.sent.push(packet);
+        if id == SpaceId::Data && self.skips.is_some() {
+            self.skip_number(space, now);
+        }
         if traits.eliciting {
             space.probes = space.probes.saturating_sub(1);
         }
@@ -296,6 +305,20 @@ impl Path {
         space.next_number += 1;
         self.next_data = space.next_number;
         space.sent.push(packet);
+        if self.skips.is_some() {
+            self.skip_number(space, now);
+        }
+    }
+
+    /// Leaves the next packet number out if it is its turn.
+    #[cold]
+    fn skip_number(&mut self, space: &mut Space, now: Time) {
+        if self.skips.as_mut().is_some_and(|skips| skips.takes(space.next_number)) {
+            space.next_number += 1;
+            self.next_data = space.next_number;
+            let nothing = SentPacket::new(now, 0, self.sampler.on_sent(now, self.in_flight), Few::default());
+            space.sent.push(nothing);
+        }
     }
 
     #[inline]

@@ -301,6 +301,9 @@ impl Connection {
                 SpaceId::Data => self.draft_beside(i, room, if eliciting { Load::Data } else { Load::Acks }, now),
                 _ => self.draft_handshake(i, *id, room, now),
             };
+            if self.config.acks_wait && draft.traits.acks && *id != SpaceId::Data {
+                self.spaces.data[i].received.stop_deadline();
+            }
             if draft.frames.is_empty() {
                 continue;
             }
