@@ -186,7 +186,7 @@ pub const QUIC: &[Quic] = &[
     Quic::new(
         "small-probes",
         Kind::OnOff,
-        "a probe is a datagram of 1200 bytes at most and asks for an acknowledgement at once, as quinn's",
+        "a probe is a datagram of 1200 bytes at most, asks for an acknowledgement at once, and probes one space of the handshake, as quinn's",
         "quinn-proto 0.11.19, connection/mod.rs, poll_transmit, and spaces.rs, maybe_queue_probe",
         (|c| Value::from(c.small_probes), |c, v| c.small_probes = v.is_on()),
     )

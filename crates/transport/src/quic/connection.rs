@@ -305,6 +305,12 @@ impl Connection {
             self.apply_fates(i, id);
             return;
         }
+        if self.config.small_probes {
+            // quinn probes the space whose timer it was; what the probes hold is looked for when they go.
+            let space = self.spaces.of_mut(id, i);
+            space.probes = if space.sent.awaits() { 2 } else { 1 };
+            return;
+        }
         // Both spaces of the handshake send again what is missing: it is one flight.
         for id in [SpaceId::Initial, SpaceId::Handshake] {
             let space = self.spaces.of_mut(id, i);

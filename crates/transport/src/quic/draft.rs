@@ -1,5 +1,6 @@
 //! The frames of a packet, as they are put together.
 
+use super::buffer::StreamData;
 use super::config::Design;
 use super::connection::{Connection, Crypto};
 use super::few::Few;
@@ -157,6 +158,9 @@ impl Connection {
     /// The frames of a packet of the handshake.
     pub(super) fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
         let mut draft = Draft::default();
+        if self.config.small_probes && self.spaces.of(id, i).probes > 0 {
+            self.repeat_oldest(i, id);
+        }
         let space = self.spaces.of(id, i);
         if space.received.owes() {
             draft.acknowledge(space, now);
@@ -186,6 +190,21 @@ impl Connection {
             draft.push(Frame::Ping);
         }
         draft
+    }
+
+    /// A probe of the handshake that has nothing else to send repeats the oldest packet in flight, as quinn's (quinn-proto 0.11.19,
+    /// `connection/spaces.rs`, `maybe_queue_probe`).
+    #[cold]
+    fn repeat_oldest(&mut self, i: usize, id: SpaceId) {
+        let Some(Crypto { send, .. }) = self.crypto.get_mut(id as usize) else { return };
+        if send.next(u64::MAX).is_some() {
+            return;
+        }
+        for record in self.spaces.of_mut(id, i).sent.take_oldest() {
+            if let Record::Crypto { offset, len, last } = record {
+                send.on_lost(StreamData { offset, len, fin: last });
+            }
+        }
     }
 
     /// The frames of a 1-RTT or 0-RTT packet in a datagram with others: apart, so that the common case stays in one piece.

@@ -338,6 +338,15 @@ impl SentPackets {
         }
     }
 
+    /// Takes the contents, acknowledgements aside, of the oldest packet in flight that has any, to be sent in a probe. It has none
+    /// from then on.
+    pub fn take_oldest(&mut self) -> Few<Record> {
+        let wanted = |record: &Record| !matches!(record, Record::Ack { .. } | Record::PathAck { .. });
+        let mut outstanding = self.ring.iter_mut().filter(|p| p.state == State::Outstanding && p.ack_eliciting);
+        let found = outstanding.find(|packet| packet.records.iter().any(wanted));
+        found.map_or_else(Few::default, |packet| std::mem::take(&mut packet.records))
+    }
+
     /// The contents beside stream data and acknowledgements of the oldest `packets` in flight that have any, to be sent in probes.
     pub fn oldest_beside_streams(&self, packets: usize, records: &mut Vec<Record>) {
         let wanted =
