@@ -179,7 +179,7 @@ pub const BUNDLES: &[Bundle] = &[
         summary: "quinn-proto 0.11.19 as it is set up here: Default, with wide windows",
         sets: &[
             part("hystart", Value::Off, "congestion/cubic.rs: slow start ends by loss alone"),
-            part("curve", Value::Word("quinn"), "congestion/cubic.rs"),
+            part("growth", Value::Word("quinn"), "congestion/cubic.rs, congestion/new_reno.rs"),
             part("pacer", Value::Word("bucket"), "connection/pacing.rs"),
             part(
                 "full-window",

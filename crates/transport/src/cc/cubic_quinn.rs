@@ -9,13 +9,13 @@
 use super::{Ack, AckedPacket, Config, Congestion, CongestionController, PathView, Trigger};
 use haltere_net::Time;
 
-/// Which CUBIC it is.
+/// How CUBIC and NewReno count.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Curve {
-    /// Linux's (tcp_cubic.c), with the rule of [`super::RenoFriendly`].
+pub enum Arithmetic {
+    /// As Linux (tcp_cubic.c), CUBIC with the rule of [`super::RenoFriendly`].
     #[default]
     Linux,
-    /// quinn's, which has a rule of its own there. Over QUIC only.
+    /// As quinn, packet by packet (quinn-proto 0.11.19, `congestion/`); its CUBIC has a rule of its own there. Over QUIC only.
     Quinn,
 }
 

@@ -13,6 +13,7 @@ mod bench;
 mod coupled;
 mod cubic_quinn;
 mod hystart;
+mod newreno_quinn;
 mod observed;
 mod reno_friendly;
 mod shadow;
@@ -23,7 +24,7 @@ pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 pub(crate) use agent::controller;
 pub use agent::{Command, Desk, Rtts, Seen, follower};
-pub use cubic_quinn::Curve;
+pub use cubic_quinn::Arithmetic;
 use haltere_net::control::PathModel;
 use haltere_net::fault::Faults;
 pub use haltere_net::registry::Parameter;
@@ -51,8 +52,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
-    /// CUBIC's curve and its growth.
-    pub curve: Curve,
+    /// How CUBIC and NewReno count.
+    pub arithmetic: Arithmetic,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
     /// How many connections the window is to grow and shrink like; 1 for itself. Only [`CUBIC`] heeds it.

@@ -2,7 +2,7 @@
 
 use super::tcp::{of_reno_friendly, of_slow_start, to_reno_friendly, to_slow_start};
 use super::{Kind, Mechanism, Value, off_at_zero};
-use crate::cc::Curve;
+use crate::cc::Arithmetic;
 use crate::quic::{Config, HandshakeSizes, MtuProbes, Pacing};
 use haltere_net::Span;
 
@@ -37,13 +37,13 @@ pub const QUIC: &[Quic] = &[
         (|c| of_reno_friendly(c.reno_friendly), |c, v| c.reno_friendly = to_reno_friendly(v)),
     ),
     Quic::new(
-        "curve",
+        "growth",
         Kind::OneOf(&["linux", "quinn"]),
-        "cubic's curve, its clock and its growth: Linux's, or quinn's, packet by packet and with its own rule where Reno is ahead",
-        "tcp_cubic.c; quinn-proto 0.11.19, congestion/cubic.rs",
+        "how cubic and newreno count: as Linux, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead",
+        "tcp_cubic.c; quinn-proto 0.11.19, congestion/cubic.rs and new_reno.rs",
         (
-            |c| Value::Word(if c.curve == Curve::Quinn { "quinn" } else { "linux" }),
-            |c, v| c.curve = if v == Value::Word("quinn") { Curve::Quinn } else { Curve::Linux },
+            |c| Value::Word(if c.arithmetic == Arithmetic::Quinn { "quinn" } else { "linux" }),
+            |c, v| c.arithmetic = if v == Value::Word("quinn") { Arithmetic::Quinn } else { Arithmetic::Linux },
         ),
     )
     .only("packets are acknowledged one by one in QUIC alone"),

@@ -8,7 +8,7 @@ use super::received::AckPolicy;
 use super::sizes::{
     HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
 };
-use crate::cc::{self, Algorithm, Curve, RenoFriendly, SlowStart};
+use crate::cc::{self, Algorithm, Arithmetic, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::{self, Scheduler};
 use haltere_net::fault::Faults;
@@ -86,8 +86,8 @@ pub struct Config {
     pub shadow: Option<Box<Config>>,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
-    /// CUBIC's curve and its growth.
-    pub curve: Curve,
+    /// How CUBIC and NewReno count.
+    pub arithmetic: Arithmetic,
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
@@ -227,7 +227,7 @@ impl Config {
             faults: None,
             shadow: None,
             reno_friendly: RenoFriendly::default(),
-            curve: Curve::default(),
+            arithmetic: Arithmetic::default(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
             hides_marks: false,
@@ -296,7 +296,7 @@ impl Config {
             initial_window: (self.initial_window * mss).min((1472 * self.initial_window).max(2 * mss)),
             slow_start: self.slow_start,
             reno_friendly: self.reno_friendly,
-            curve: self.curve,
+            arithmetic: self.arithmetic,
             paced: self.pacing,
             // A user-space stack reads an exact clock.
             tick: Span::ZERO,

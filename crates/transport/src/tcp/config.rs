@@ -315,7 +315,7 @@ impl Config {
             initial_window: u64::from(self.initial_window) * mss,
             slow_start: self.slow_start,
             reno_friendly: self.reno_friendly,
-            curve: cc::Curve::default(),
+            arithmetic: cc::Arithmetic::default(),
             paced: self.paced,
             tick: self.tick,
             phase: self.phase,
