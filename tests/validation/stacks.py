@@ -1,10 +1,10 @@
 """Lays the model of QUIC with a bundle beside a production stack, over a grid of transfers that meet the same losses.
 
-`stacks.py [CONTENDER ...] [--stack CONTENDER] [--replications N] [--only TEXT] [--each]`. Both sides lose the packets of the
-same ordinals. A pair of runs therefore differs by the mechanisms, and by chance as soon as the packets of one side are
-others than those of the other. The median |log ratio| of pairs holds both; that of cells, whose ratio is of the geometric
-means over the replications, holds less chance; the signed median holds hardly any. `exact` counts pairs of runs whose
-completion times are 0.1 % apart at most: they lost the same packets. Tables for `docs/reference/stacks.md`.
+`stacks.py [CONTENDER ...] [--stack CONTENDER] [--replications N] [--only TEXT] [--each]`. Both sides lose the packets
+of the same ordinals. A pair of runs therefore differs by the mechanisms, and by chance as soon as the packets of one side
+are others than those of the other. The median |log ratio| of pairs holds both; that of cells, whose ratio is of geometric
+means over the replications, holds less chance; the signed median holds hardly any. `equal` counts pairs of runs whose
+completion times are 0.1 % apart at most, as they lost the same packets. Tables for `docs/reference/stacks.md`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RATES = ("5Mbit/s", "20Mbit/s", "100Mbit/s")
 RTTS = ("10ms", "40ms", "100ms")
 QUEUES = ("0.5bdp", "2bdp")
 SIZES = ("100kB", "2MB", "10MB")
-NEAR, EXACT = 0.01, 0.001
+NEAR, EQUAL = 0.01, 0.001
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def row(name: str, pairs: Sequence[Sequence[float]]) -> str:
         f"{statistics.median(map(abs, means)):.2%}",
         f"{statistics.median(means):+.2%}",
         f"{sum(abs(one) <= NEAR for one in single) / len(single):.0%}",
-        f"{sum(abs(one) <= EXACT for one in single) / len(single):.0%}",
+        f"{sum(abs(one) <= EQUAL for one in single) / len(single):.0%}",
         str(len(single)),
     ]
     return " | ".join([f"| {name}", *figures]) + " |"
@@ -92,7 +92,7 @@ def row(name: str, pairs: Sequence[Sequence[float]]) -> str:
 
 def table(found: dict[Cell, list[float]]) -> Iterator[str]:
     """Yield the lines of the table: a row for each loss rate, one for all losses, and one for each kind of cell."""
-    yield "| | pairs, median | cells, median | signed | within 1 % | exact | pairs |"
+    yield "| | pairs, median | cells, median | signed | within 1 % | equal | pairs |"
     yield "|---|" + "--:|" * 6
     for loss in LOSSES:
         here = [one for cell, one in found.items() if cell.loss == loss]
