@@ -1,10 +1,11 @@
 """Lays the model of QUIC with a bundle beside a production stack, over a grid of transfers that meet the same losses.
 
 `stacks.py [CONTENDER ...] [--stack CONTENDER] [--replications N] [--only TEXT] [--each]`. Both sides lose the packets
-of the same ordinals. A pair of runs therefore differs by the mechanisms, and by chance as soon as the packets of one side
-are others than those of the other. The median |log ratio| of pairs holds both; that of cells, whose ratio is of geometric
-means over the replications, holds less chance; the signed median holds hardly any. `equal` counts pairs of runs whose
-completion times are 0.1 % apart at most, as they lost the same packets. Tables for `docs/reference/stacks.md`.
+of the same ordinals. A pair of runs therefore differs by the mechanisms, and by chance as soon as the packets of one
+side are others than those of the other. The median |log ratio| of pairs holds both; that of cells, whose ratio is of
+geometric means over the replications, holds less chance; the signed median holds hardly any. `equal` counts pairs of
+runs whose completion times are 0.1 % apart at most, as they lost the same packets. Tables for
+`docs/reference/stacks.md`.
 """
 
 from __future__ import annotations
