@@ -26,8 +26,8 @@ use haltere_net::rng::Stream;
 use haltere_net::{PathId, Span, Time};
 use haltere_transport::Role;
 use haltere_transport::cc::{
-    Ack, Algorithm, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly, Sent,
-    SlowStart, Trigger,
+    Ack, Algorithm, Arithmetic, Ask, Config, Congestion, CongestionController, Established, Lost, Phase, RenoFriendly,
+    Sent, SlowStart, Trigger,
 };
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::quic::sizes::IP_UDP;
@@ -178,6 +178,7 @@ impl Driver {
             initial_window: INITIAL_WINDOW,
             slow_start: plan.slow_start,
             reno_friendly: plan.reno_friendly,
+            arithmetic: Arithmetic::default(),
             paced: true,
             tick: Span::ZERO,
             phase: Span::ZERO,

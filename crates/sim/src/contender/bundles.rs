@@ -192,6 +192,57 @@ pub const BUNDLES: &[Bundle] = &[
         ],
         lacks: "its own handshake and headers, PRR, HyStart by delay alone, two tail loss probes, early retransmit; windows in units of 1460 bytes, 2000 of them at most",
     },
+    Bundle {
+        name: "quinn-0.11",
+        transport: Transport::Quic,
+        summary: "quinn-proto 0.11.19 as it is set up here: Default, with wide windows",
+        sets: &[
+            part("hystart", Value::Off, "congestion/cubic.rs: slow start ends by loss alone"),
+            part("growth", Value::Word("quinn"), "congestion/cubic.rs, congestion/new_reno.rs"),
+            part("pacer", Value::Word("bucket"), "connection/pacing.rs"),
+            part(
+                "full-window",
+                Value::Off,
+                "connection/mod.rs, poll_transmit: in flight and a datagram stay below the window",
+            ),
+            part("mtu-probes", Value::Word("halving"), "connection/mtud.rs; connection/mod.rs, poll_transmit"),
+            part("idle-restart", Value::Off, "congestion/cubic.rs knows of no idle time"),
+            part("undo", Value::Off, "connection/mod.rs, detect_lost_packets: a lost packet is forgotten"),
+            part("probe-data", Value::Off, "connection/spaces.rs, maybe_queue_probe"),
+            part(
+                "small-probes",
+                Value::On,
+                "connection/mod.rs, poll_transmit; connection/spaces.rs, maybe_queue_probe",
+            ),
+            part("ecn", Value::On, "connection/paths.rs, PathData::sending_ecn"),
+            part("ack-ranges", Value::Number(64), "connection/spaces.rs, MAX_ACK_BLOCKS"),
+            part(
+                "ack-elicit",
+                Value::Number(1000),
+                "connection/spaces.rs: packets of acknowledgements alone ask for nothing",
+            ),
+            part(
+                "connection-ids",
+                Value::Number(5),
+                "cid_queue.rs, CidQueue::LEN; connection/mod.rs, issue_first_cids",
+            ),
+            part("skipped-numbers", Value::On, "connection/spaces.rs, PacketNumberFilter"),
+            part(
+                "keepsakes",
+                Value::On,
+                "connection/mod.rs, on_path_validated, issue_first_cids; rustls, send_tls13_tickets",
+            ),
+            part("flights", Value::Word("rustls"), "crates/stacks, null.rs: rustls with an Ed25519 key"),
+            part("acks-wait", Value::On, "connection/mod.rs, poll_transmit"),
+            part("stream-window", Value::Number(64 << 20), "crates/stacks: wide windows (docs/reference/stacks.md)"),
+            part(
+                "connection-window",
+                Value::Number(96 << 20),
+                "crates/stacks: wide windows (docs/reference/stacks.md)",
+            ),
+        ],
+        lacks: "ranges that are forgotten when packets of acknowledgements alone are acknowledged, detection of black holes, persistent congestion during recovery",
+    },
 ];
 
 impl Bundle {

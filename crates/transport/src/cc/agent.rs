@@ -4,7 +4,9 @@
 //! controller writes down what it sees, the agent its decision. They never work at the same time: the agent decides while the
 //! run stands still. Who drives the run may be the agent; a [`follower`] brings its agent along, as a timer of the run.
 
-use super::{Ack, Algorithm, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Sent};
+use super::{
+    Ack, AckedPacket, Algorithm, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Sent,
+};
 use haltere_net::fault::{Faults, Timer};
 use haltere_net::{Rate, Span, Time};
 use std::sync::Arc;
@@ -366,6 +368,17 @@ impl CongestionController for Agent {
             own.on_ack(ack, siblings);
         }
         self.show();
+    }
+
+    fn wants_packets(&self) -> bool {
+        // Whether the agent has an algorithm of its own may change.
+        true
+    }
+
+    fn on_packet_acked(&mut self, packet: &AckedPacket) {
+        if let Some(own) = self.own() {
+            own.on_packet_acked(packet);
+        }
     }
 
     fn on_echo(&mut self, echo: &Echo) {

@@ -20,6 +20,7 @@ pub fn config() -> Config {
         initial_window: 10 * MSS,
         slow_start: None,
         reno_friendly: super::RenoFriendly::default(),
+        arithmetic: super::Arithmetic::default(),
         paced: true,
         tick: Span::ZERO,
         phase: Span::ZERO,

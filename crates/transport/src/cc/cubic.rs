@@ -4,6 +4,7 @@
 //! (section 4.3). Where windows are kept in whole segments, targets are too, as in Linux. This makes small windows
 //! behave as they do there.
 
+use super::cubic_quinn::{Arithmetic, QuinnCubic};
 use super::reno_friendly::{Friendly, Growth};
 use super::windows::{Windows, by_windows};
 use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Sent, SlowStart, Startup, Trigger, whole};
@@ -14,14 +15,17 @@ pub(super) const ENTRY: Implementation = Implementation {
     linux: Some("cubic"),
     shade: Some(0),
     slow_start: Startup::SlowStart(SLOW_START),
-    heeds: &["reno-friendly", "emulated-connections"],
+    heeds: &["growth", "reno-friendly", "emulated-connections"],
     ..Implementation::new(
         Description {
             name: "cubic",
             summary: "window as a cubic function of the time since the last loss; HyStart by default",
             reference: "RFC 9438",
         },
-        |config| Box::new(Cubic::new(config)),
+        |config| match config.arithmetic {
+            Arithmetic::Linux => Box::new(Cubic::new(config)),
+            Arithmetic::Quinn => Box::new(QuinnCubic::new(&config)),
+        },
     )
 };
 
@@ -181,7 +185,7 @@ impl Cubic {
             let rise = target.saturating_sub(window);
             epoch.segments = window.checked_div(rise).unwrap_or(100 * window / mss);
             if self.last_max == 0 {
-                // There was no loss yet, so there is no curve: grow by at least 5 % per RTT.
+                // There was no loss yet, so there is no arithmetic: grow by at least 5 % per RTT.
                 epoch.segments = epoch.segments.min(20);
             }
         }

@@ -11,7 +11,9 @@ mod agent;
 #[cfg(test)]
 mod bench;
 mod coupled;
+mod cubic_quinn;
 mod hystart;
+mod newreno_quinn;
 mod observed;
 mod reno_friendly;
 mod shadow;
@@ -22,6 +24,7 @@ pub use crate::path::PathView;
 use crate::recovery::{RateSample, TxState};
 pub(crate) use agent::controller;
 pub use agent::{Command, Desk, Rtts, Seen, follower};
+pub use cubic_quinn::Arithmetic;
 use haltere_net::control::PathModel;
 use haltere_net::fault::Faults;
 pub use haltere_net::registry::Parameter;
@@ -49,6 +52,8 @@ pub struct Config {
     pub slow_start: Option<SlowStart>,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
+    /// How CUBIC and NewReno count.
+    pub arithmetic: Arithmetic,
     /// Whether the transport paces window-based algorithms too, so that packets arrive spread over the RTT.
     pub paced: bool,
     /// How many connections the window is to grow and shrink like; 1 for itself. Only [`CUBIC`] heeds it.
@@ -64,6 +69,21 @@ pub struct Config {
     pub values: &'static [f64],
     /// Where loaded code says that it failed and starts timers, if somebody listens.
     pub faults: Option<Faults>,
+}
+
+/// A packet that was acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct AckedPacket {
+    /// When the ACK arrived.
+    pub now: Time,
+    /// When the packet was sent.
+    pub sent: Time,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Whether the window or pacing, and not a lack of data, held the sender back lately.
+    pub window_limited: bool,
+    /// The smoothed RTT, or the one that is supposed, before this ACK's sample.
+    pub rtt: Span,
 }
 
 /// How slow start ends early.
@@ -296,6 +316,13 @@ pub trait CongestionController: Send {
     /// their numbers, with [`PathView::own`] set on the controller's own. A coupled algorithm uses them. The slice is
     /// empty if the connection has a single path.
     fn on_ack(&mut self, ack: &Ack, siblings: &[PathView]);
+    /// Whether [`on_packet_acked`](Self::on_packet_acked) is to be called. Asked once.
+    fn wants_packets(&self) -> bool {
+        false
+    }
+    /// QUIC: an ack-eliciting packet was acknowledged. The calls for the packets of an ACK go in the order of their numbers, and
+    /// before the ACK's sample of the RTT is taken and its losses are looked for.
+    fn on_packet_acked(&mut self, _packet: &AckedPacket) {}
     /// An ACK arrived on a connection that uses ECN. The call precedes [`on_congestion`](Self::on_congestion) for the
     /// ACK's marks.
     fn on_echo(&mut self, _echo: &Echo) {}

@@ -2,6 +2,8 @@
 //!
 //! Growth is by bytes delivered (RFC 3465), so that delayed ACKs do not slow it.
 
+use super::cubic_quinn::Arithmetic;
+use super::newreno_quinn::QuinnNewReno;
 use super::windows::{Windows, by_windows};
 use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart};
 
@@ -9,13 +11,17 @@ pub(super) const ENTRY: Implementation = Implementation {
     label: "NewReno",
     linux: Some("reno"),
     shade: Some(2),
+    heeds: &["growth"],
     ..Implementation::new(
         Description {
             name: "newreno",
             summary: "additive increase of one segment an RTT, halving on loss",
             reference: "RFC 5681, RFC 6582, RFC 9002 section 7",
         },
-        |config| Box::new(NewReno::new(config)),
+        |config| match config.arithmetic {
+            Arithmetic::Linux => Box::new(NewReno::new(config)),
+            Arithmetic::Quinn => Box::new(QuinnNewReno::new(&config)),
+        },
     )
 };
 

@@ -6,8 +6,8 @@
 //! would decide *in this place*, not how a transfer under its command would have gone on.
 
 use super::{
-    Ack, Algorithm, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Lost, PathView, Phase,
-    Sent, Trigger,
+    Ack, AckedPacket, Algorithm, Arrival, Ask, Config, Congestion, CongestionController, Echo, Established, Lost,
+    PathView, Phase, Sent, Trigger,
 };
 use haltere_net::control::{ControlEvent, Decision, Parting, PathModel, ShadowNews, ShadowReport};
 use haltere_net::incident::CongestionState;
@@ -173,6 +173,16 @@ impl CongestionController for Shadowed {
         (self.now, self.in_flight, self.phase) = (ack.now, ack.in_flight, ack.phase);
         let event = ControlEvent::Acknowledged { delivered: ack.delivered, rtt: ack.rtt };
         self.tell(event, |cc| cc.on_ack(ack, siblings));
+    }
+
+    fn wants_packets(&self) -> bool {
+        self.first.controller.wants_packets() || self.followers.iter().any(|f| f.contestant.controller.wants_packets())
+    }
+
+    fn on_packet_acked(&mut self, packet: &AckedPacket) {
+        self.now = packet.now;
+        self.first.controller.on_packet_acked(packet);
+        self.followers.iter_mut().for_each(|follower| follower.contestant.controller.on_packet_acked(packet));
     }
 
     fn on_echo(&mut self, echo: &Echo) {

@@ -2,7 +2,8 @@
 
 use super::tcp::{of_reno_friendly, of_slow_start, to_reno_friendly, to_slow_start};
 use super::{Kind, Mechanism, Value, off_at_zero};
-use crate::quic::{Config, HandshakeSizes};
+use crate::cc::Arithmetic;
+use crate::quic::{Config, HandshakeSizes, MtuProbes, Pacing};
 use haltere_net::Span;
 
 type Quic = Mechanism<Config>;
@@ -36,6 +37,17 @@ pub const QUIC: &[Quic] = &[
         (|c| of_reno_friendly(c.reno_friendly), |c, v| c.reno_friendly = to_reno_friendly(v)),
     ),
     Quic::new(
+        "growth",
+        Kind::OneOf(&["linux", "quinn"]),
+        "how cubic and newreno count: as Linux, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead",
+        "tcp_cubic.c; quinn-proto 0.11.19, congestion/cubic.rs and new_reno.rs",
+        (
+            |c| Value::Word(if c.arithmetic == Arithmetic::Quinn { "quinn" } else { "linux" }),
+            |c, v| c.arithmetic = if v == Value::Word("quinn") { Arithmetic::Quinn } else { Arithmetic::Linux },
+        ),
+    )
+    .only("packets are acknowledged one by one in QUIC alone"),
+    Quic::new(
         "initial-window",
         Kind::Segments(1, 10_000),
         "congestion window at first, in datagrams",
@@ -50,6 +62,17 @@ pub const QUIC: &[Quic] = &[
         (
             |c| c.largest_datagram.map_or(Value::Auto, |n| Value::Number(n.into())),
             |c, v| c.largest_datagram = v.is_on().then(|| u16::try_from(v.number()).unwrap_or(u16::MAX)),
+        ),
+    )
+    .only("TCP has segments: write +segment=…"),
+    Quic::new(
+        "mtu-probes",
+        Kind::OneOf(&["largest", "halving"]),
+        "the search for the largest datagram: at once for the largest, or by halves, where nothing else may go (quinn)",
+        "RFC 8899 section 5.3.2; quinn-proto 0.11.19, connection/mtud.rs, next_mtu_to_probe",
+        (
+            |c| Value::Word(if c.mtu_probes == MtuProbes::Halving { "halving" } else { "largest" }),
+            |c, v| c.mtu_probes = if v == Value::Word("halving") { MtuProbes::Halving } else { MtuProbes::Largest },
         ),
     )
     .only("TCP has segments: write +segment=…"),
@@ -82,6 +105,25 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::Number(c.burst), |c, v| c.burst = v.number()),
     )
     .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
+    Quic::new(
+        "pacer",
+        Kind::OneOf(&["spread", "bucket"]),
+        "how packets are paced: in bursts at a rate, or from a bucket of 10 to 256 datagrams that is filled when it is empty (quinn)",
+        "RFC 9002 section 7.7; quinn-proto 0.11.19, connection/pacing.rs",
+        (
+            |c| Value::Word(if c.pacer == Pacing::Bucket { "bucket" } else { "spread" }),
+            |c, v| c.pacer = if v == Value::Word("bucket") { Pacing::Bucket } else { Pacing::Spread },
+        ),
+    )
+    .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
+    Quic::new(
+        "full-window",
+        Kind::OnOff,
+        "a datagram may fill the congestion window to the last byte; off: a byte stays free, as in quinn",
+        "RFC 9002 section 7; quinn-proto 0.11.19, connection/mod.rs, poll_transmit",
+        (|c| Value::from(c.full_window), |c, v| c.full_window = v.is_on()),
+    )
+    .only("TCP counts what fits: write -whole-segments"),
     Quic::new(
         "idle-restart",
         Kind::OnOff,
@@ -141,6 +183,14 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::from(c.probe_data), |c, v| c.probe_data = v.is_on()),
     )
     .only("TCP's probe always holds data: write +tlp or -tlp"),
+    Quic::new(
+        "small-probes",
+        Kind::OnOff,
+        "a probe is a datagram of 1200 bytes at most, asks for an acknowledgement at once, and probes one space of the handshake, as quinn's",
+        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit, and spaces.rs, maybe_queue_probe",
+        (|c| Value::from(c.small_probes), |c, v| c.small_probes = v.is_on()),
+    )
+    .only("TCP's probe is a segment: write +tlp or -tlp"),
     Quic::new(
         "granularity",
         Kind::Time(Span::from_micros(1), Span::from_secs(1)),
@@ -236,6 +286,14 @@ pub const QUIC: &[Quic] = &[
     )
     .only(SACKS),
     Quic::new(
+        "acks-wait",
+        Kind::OnOff,
+        "an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due, as in quinn",
+        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit and populate_packet",
+        (|c| Value::from(c.acks_wait), |c, v| c.acks_wait = v.is_on()),
+    )
+    .only("TCP's acknowledgements wait for nothing"),
+    Quic::new(
         "ack-frequency",
         Kind::OnOff,
         "both ends have the extension by which the sender asks for four acknowledgements a round trip",
@@ -313,6 +371,38 @@ pub const QUIC: &[Quic] = &[
     )
     .off()
     .only("TCP knows its connections by their addresses"),
+    Quic::new(
+        "skipped-numbers",
+        Kind::OnOff,
+        "packet numbers are left out now and then, so that a peer is found that acknowledges what it never got, as in quinn",
+        "RFC 9000 section 21.4; quinn-proto 0.11.19, connection/spaces.rs, PacketNumberFilter",
+        (|c| Value::from(c.skipped_numbers), |c, v| c.skipped_numbers = v.is_on()),
+    )
+    .only("TCP numbers bytes"),
+    Quic::new(
+        "keepsakes",
+        Kind::OnOff,
+        "the server sends address tokens and session tickets for the client's next connection, and identifiers before the handshake is complete, as quinn",
+        "RFC 9000 section 8.1.3, RFC 8446 section 4.6.1; quinn-proto 0.11.19, connection/mod.rs, on_path_validated",
+        (|c| Value::from(c.keepsakes), |c, v| c.keepsakes = v.is_on()),
+    )
+    .only("TLS's tickets over TCP are left out"),
+    Quic::new(
+        "flights",
+        Kind::OneOf(&["web", "rustls"]),
+        "sizes of the handshake's messages: a browser's and a server's with RSA keys, or those of rustls with an Ed25519 key",
+        "RFC 8446 section 4; crates/stacks, null.rs",
+        (
+            |c| Value::Word(if c.messages == HandshakeSizes::RUSTLS { "rustls" } else { "web" }),
+            |c, v| {
+                c.messages = match v {
+                    Value::Word("rustls") => HandshakeSizes::RUSTLS,
+                    _ => HandshakeSizes::CLASSICAL,
+                }
+            },
+        ),
+    )
+    .only("TLS over TCP has the sizes of the classical exchange here"),
     Quic::new(
         "key-exchange",
         Kind::OneOf(&["x25519", "x25519mlkem768"]),

@@ -2,12 +2,13 @@
 
 use super::frame::TransportParameters;
 use super::frequency::MIN_ACK_DELAY;
+use super::mtu::MtuProbes;
 use super::packet::Form;
 use super::received::AckPolicy;
 use super::sizes::{
     HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
 };
-use crate::cc::{self, Algorithm, RenoFriendly, SlowStart};
+use crate::cc::{self, Algorithm, Arithmetic, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
 use crate::scheduler::{self, Scheduler};
 use haltere_net::fault::Faults;
@@ -52,6 +53,17 @@ impl Design {
     }
 }
 
+/// How packets are spread over the round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Pacing {
+    /// In bursts of [`Config::burst`] datagrams at the rate of RFC 9002 section 7.7, or as the algorithm says.
+    #[default]
+    Spread,
+    /// As quinn: from a bucket of tokens of 10 to 256 datagrams, whatever the algorithm says (quinn-proto 0.11.19,
+    /// `connection/pacing.rs`).
+    Bucket,
+}
+
 /// The default of [`Config::max_streams`] (RFC 9114 section 6.1 recommends at least that).
 pub const MAX_STREAMS: u64 = 100;
 
@@ -74,6 +86,8 @@ pub struct Config {
     pub shadow: Option<Box<Config>>,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
+    /// How CUBIC and NewReno count.
+    pub arithmetic: Arithmetic,
     /// Whether packets are ECN-capable and marks heeded (RFC 9000 section 13.4). Default false but for algorithms that need
     /// it.
     pub ecn: bool,
@@ -92,6 +106,8 @@ pub struct Config {
     /// The largest UDP payload that is sent, bytes; `None` leaves it to `max_udp_payload`, which also bounds what the peer may
     /// send. 1200 turns the search off.
     pub largest_datagram: Option<u16>,
+    /// How that size is looked for. Default [`MtuProbes::Largest`].
+    pub mtu_probes: MtuProbes,
     /// Bytes of IP and UDP header. Default that of IPv4.
     pub ip_udp: u32,
     /// Whether windows are kept in whole datagrams. Default false.
@@ -112,6 +128,8 @@ pub struct Config {
     /// Whether a probe that has no new data to send repeats stream data in flight (section 6.2.4). Default true; quinn and
     /// noq then repeat other frames alone, or send PING, and send stream data again once it is lost.
     pub probe_data: bool,
+    /// Whether probes are datagrams of 1200 bytes at most, with IMMEDIATE_ACK before other frames, as quinn's. Default false.
+    pub small_probes: bool,
     /// Granularity of the loss timers (section 6.1.2, `kGranularity`). Default 1 ms.
     pub granularity: Span,
     /// RTT supposed before there is a sample (section 6.2.2, `kInitialRtt`). Default 333 ms.
@@ -124,8 +142,15 @@ pub struct Config {
     pub pacing: bool,
     /// Datagrams that leave back to back when paced and the algorithm does not say. Default 2.
     pub burst: u64,
+    /// How packets are paced. Default [`Pacing::Spread`].
+    pub pacer: Pacing,
+    /// Whether a datagram may fill the congestion window to the last byte. Default true; in quinn a byte must be left.
+    pub full_window: bool,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
+    /// Whether an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due, as in
+    /// quinn. Default false.
+    pub acks_wait: bool,
     /// Whether this end has the acknowledgement-frequency extension (draft-ietf-quic-ack-frequency): it heeds what the
     /// peer asks, and asks a peer that has it too. Default false.
     pub ack_frequency: bool,
@@ -158,6 +183,10 @@ pub struct Config {
     pub connection_ids: Option<u8>,
     /// How several paths are got and used; both ends must agree. Default that of the draft.
     pub design: Design,
+    /// Whether packet numbers are left out now and then, as quinn's. Default false.
+    pub skipped_numbers: bool,
+    /// Server: whether it sends tokens and tickets for its client's next connection, as quinn. Default false.
+    pub keepsakes: bool,
     /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
@@ -198,6 +227,7 @@ impl Config {
             faults: None,
             shadow: None,
             reno_friendly: RenoFriendly::default(),
+            arithmetic: Arithmetic::default(),
             ecn: algorithm.needs_ecn(),
             l4s: algorithm.is_l4s(),
             hides_marks: false,
@@ -205,6 +235,7 @@ impl Config {
             initial_window: 10,
             max_udp_payload: 1472,
             largest_datagram: None,
+            mtu_probes: MtuProbes::default(),
             ip_udp: super::sizes::IP_UDP,
             whole_segments: false,
             emulated_connections: 1,
@@ -213,13 +244,17 @@ impl Config {
             time_threshold: 9,
             persistent_congestion: 3,
             probe_data: true,
+            small_probes: false,
             granularity: Span::from_millis(1),
             initial_rtt: Span::from_millis(333),
             rtts: false,
             unpaced: None,
             pacing: true,
             burst: 2,
+            pacer: Pacing::default(),
+            full_window: true,
             ack: AckPolicy::default(),
+            acks_wait: false,
             ack_frequency: false,
             stream_window: 6 * MIB,
             max_stream_window: 64 * MIB,
@@ -234,6 +269,8 @@ impl Config {
             path_acks: PathAcks::Own,
             connection_ids: None,
             design: Design::Draft,
+            skipped_numbers: false,
+            keepsakes: false,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
             remembered: None,
@@ -259,6 +296,7 @@ impl Config {
             initial_window: (self.initial_window * mss).min((1472 * self.initial_window).max(2 * mss)),
             slow_start: self.slow_start,
             reno_friendly: self.reno_friendly,
+            arithmetic: self.arithmetic,
             paced: self.pacing,
             // A user-space stack reads an exact clock.
             tick: Span::ZERO,

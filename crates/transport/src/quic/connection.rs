@@ -5,6 +5,7 @@ use super::config::Config;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
 use super::identifiers::Identifiers;
+use super::keepsakes::Keepsakes;
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
@@ -81,6 +82,8 @@ pub struct Connection {
     pub(super) migration: Option<Box<Migration>>,
     /// Connection identifiers; `None` where their number limits nothing.
     pub(super) identifiers: Option<Box<Identifiers>>,
+    /// Frames for the client's next connection; `None` where none are sent.
+    pub(super) keepsakes: Option<Box<Keepsakes>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -140,6 +143,7 @@ impl Connection {
             multi,
             migration: None,
             identifiers: config.connection_ids.map(Identifiers::new),
+            keepsakes: (config.keepsakes && config.role == Role::Server).then(Box::default),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -293,11 +297,18 @@ impl Connection {
             let space = self.spaces.of_mut(id, i);
             space.probes = 2;
             match (sendable, self.config.probe_data) {
+                (true, _) if self.config.small_probes => space.sent.oldest_beside_streams(2, &mut self.fates.lost),
                 (true, _) => {}
                 (false, true) => space.sent.oldest(2, &mut self.fates.lost),
                 (false, false) => space.sent.oldest_beside_streams(2, &mut self.fates.lost),
             }
             self.apply_fates(i, id);
+            return;
+        }
+        if self.config.small_probes {
+            // quinn probes the space whose timer it was; what the probes hold is looked for when they go.
+            let space = self.spaces.of_mut(id, i);
+            space.probes = if space.sent.awaits() { 2 } else { 1 };
             return;
         }
         // Both spaces of the handshake send again what is missing: it is one flight.
@@ -392,6 +403,11 @@ impl Connection {
                 Record::Identifier(frame) => {
                     if let Some(ids) = &mut self.identifiers {
                         ids.on_lost(frame);
+                    }
+                }
+                Record::Keepsake(keepsake) => {
+                    if let Some(keepsakes) = &mut self.keepsakes {
+                        keepsakes.on_lost(keepsake);
                     }
                 }
                 Record::Ack { .. } | Record::PathAck { .. } => {}

@@ -1,9 +1,11 @@
 //! The frames of a packet, as they are put together.
 
+use super::buffer::StreamData;
 use super::config::Design;
 use super::connection::{Connection, Crypto};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
+use super::keepsakes::ROOM_BESIDE_IDENTIFIER;
 use super::packet::SpaceId;
 use super::sent::Record;
 use super::space::Space;
@@ -156,6 +158,9 @@ impl Connection {
     /// The frames of a packet of the handshake.
     pub(super) fn draft_handshake(&mut self, i: usize, id: SpaceId, room: u32, now: Time) -> Draft {
         let mut draft = Draft::default();
+        if self.config.small_probes && self.spaces.of(id, i).probes > 0 {
+            self.repeat_oldest(i, id);
+        }
         let space = self.spaces.of(id, i);
         if space.received.owes() {
             draft.acknowledge(space, now);
@@ -187,6 +192,21 @@ impl Connection {
         draft
     }
 
+    /// A probe of the handshake that has nothing else to send repeats the oldest packet in flight, as quinn's (quinn-proto 0.11.19,
+    /// `connection/spaces.rs`, `maybe_queue_probe`).
+    #[cold]
+    fn repeat_oldest(&mut self, i: usize, id: SpaceId) {
+        let Some(Crypto { send, .. }) = self.crypto.get_mut(id as usize) else { return };
+        if send.next(u64::MAX).is_some() {
+            return;
+        }
+        for record in self.spaces.of_mut(id, i).sent.take_oldest() {
+            if let Record::Crypto { offset, len, last } = record {
+                send.on_lost(StreamData { offset, len, fin: last });
+            }
+        }
+    }
+
     /// The frames of a 1-RTT or 0-RTT packet in a datagram with others: apart, so that the common case stays in one piece.
     #[inline(never)]
     pub(super) fn draft_beside(&mut self, i: usize, room: u32, load: Load<'_>, now: Time) -> Draft {
@@ -201,7 +221,7 @@ impl Connection {
         let owes = space.received.owes();
         if self.gathers_acks() {
             self.gather_acks(i, &mut draft, now);
-        } else if owes && (!matches!(load, Load::Acks) || space.received.due(now)) {
+        } else if owes && ((!matches!(load, Load::Acks) && !self.config.acks_wait) || space.received.due(now)) {
             draft.acknowledge_path(self.paths[i].id, space, now);
         }
         let space = &self.spaces.data[i];
@@ -228,13 +248,20 @@ impl Connection {
             draft.push(Frame::AckFrequency(Box::new(asked)));
         }
         if let Some(ids) = &mut self.identifiers {
-            ids.draft(&mut draft, room);
+            let beside = if self.keepsakes.is_some() { ROOM_BESIDE_IDENTIFIER } else { 0 };
+            ids.draft(&mut draft, room.saturating_sub(beside));
+        }
+        if let Some(keepsakes) = &mut self.keepsakes {
+            keepsakes.draft(&mut draft, room);
         }
         if let Some(multi) = &mut self.multi {
             multi.draft(&self.paths, &mut draft, room);
         }
         if self.streams.control_pending() {
             self.draft_control(i, &mut draft, room);
+        }
+        if probing && self.config.small_probes {
+            draft.push(Frame::ImmediateAck);
         }
         while draft.payload + LEAST_STREAM_ROOM <= room
             && let Some(frame) = self.streams.next_frame(room - draft.payload)
@@ -254,7 +281,27 @@ impl Connection {
         if !draft.traits.eliciting && probing && draft.payload < room {
             draft.push(Frame::Ping);
         }
+        if self.config.acks_wait && draft.traits.eliciting && !draft.traits.acks {
+            self.acknowledge_behind(i, &mut draft, room, now);
+        }
         draft
+    }
+
+    /// Acknowledges behind other frames, where there is room, as quinn does before an acknowledgement is due (quinn-proto 0.11.19,
+    /// `connection/mod.rs`, `populate_packet`).
+    #[cold]
+    fn acknowledge_behind(&self, i: usize, draft: &mut Draft, room: u32, now: Time) {
+        let space = &self.spaces.data[i];
+        let waits = space.received.owes() && space.received.deadline() != Time::NEVER;
+        let mut behind = Draft::default();
+        if waits {
+            behind.acknowledge_path(self.paths[i].id, space, now);
+        }
+        if behind.payload <= room.saturating_sub(draft.payload) {
+            behind.frames.into_iter().for_each(|frame| draft.push(frame));
+            behind.records.into_iter().for_each(|record| draft.records.push(record));
+            draft.traits.acks |= behind.traits.acks;
+        }
     }
 
     /// Adds contents that only connections with several paths send.

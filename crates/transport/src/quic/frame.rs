@@ -2,6 +2,7 @@
 
 use super::ecn::EcnCounts;
 use super::identifiers::{IdFrame, WITH_TOKEN};
+use super::keepsakes::Keepsake;
 use crate::path::PathStatus;
 use haltere_net::{PathId, Span};
 use std::ops::Range;
@@ -291,6 +292,8 @@ pub enum Frame {
     },
     /// A frame about connection identifiers.
     Identifier(IdFrame),
+    /// A frame for the client's next connection.
+    Keepsake(Keepsake),
     /// ADD_ADDRESS of the design of 2017: the server has further addresses.
     AddAddress,
     /// PATHS of the design of 2017: how many paths the sender has, and which of the first 64 have failed, a bit each.
@@ -357,6 +360,7 @@ impl Frame {
                 // Path, number of the next.
                 IdFrame::PathCidsBlocked(path) => 2 + varint_len(u64::from(path.0)) + 1,
             },
+            Frame::Keepsake(keepsake) => keepsake.size(),
             // The paper gives no sizes. Type, version of IP, address, port.
             Frame::AddAddress => 1 + 1 + 4 + 2,
             // Type, number of paths, and for each its number and its RTT in two bytes.
@@ -391,7 +395,7 @@ impl Frame {
     #[inline]
     pub fn allowed_in_0rtt(&self) -> bool {
         use Frame::{Ack, AckFrequency, Crypto, HandshakeDone, ImmediateAck};
-        use Frame::{AddAddress, PathAbandon, PathAck, PathResponse, PathStatus, Paths};
+        use Frame::{AddAddress, Keepsake, PathAbandon, PathAck, PathResponse, PathStatus, Paths};
         !matches!(
             self,
             Ack(_)
@@ -404,6 +408,7 @@ impl Frame {
                 | PathAbandon(_)
                 | PathStatus { .. }
                 | AddAddress
+                | Keepsake(_)
                 | Paths { .. }
         )
     }

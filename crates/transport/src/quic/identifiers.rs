@@ -311,6 +311,10 @@ impl Connection {
             IdFrame::New(number) => {
                 let (probing, limit) = (u64::from(ids.probing.is_some()), ids.limit);
                 if ids.first.take(number, probing, limit)? {
+                    if self.keepsakes.is_some() && ids.first.current == Some(0) {
+                        // So that the client can tell a stateless reset (quinn-proto 0.11.19, process_payload).
+                        ids.moved();
+                    }
                     self.move_if_wanted(cx);
                 }
             }

@@ -13,14 +13,16 @@
 //! | `multipath` | paths that come and go, and which of them a packet takes |
 //! | `reinjection` | what is sent again on another path |
 //! | `identifiers` | connection identifiers, where they are a limit |
+//! | `keepsakes` | tokens and tickets for the client's next connection |
 //! | `migration` | paths whose addresses change |
+//! | `numbers` | packet numbers that are left out |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
 //! | `received`, `frequency` | acknowledgements to be sent, and how often the peer is asked for them |
 //! | `ecn` | ECN counts and their validation |
 //! | `streams`, `buffer`, `flow` | streams and flow control |
 //! | `trace` | what paths report to probes |
 //!
-//! Not modelled: 0-RTT data that the server refuses, tokens of NEW_TOKEN frames, key updates, session tickets, unidirectional streams, RESET_STREAM and STOP_SENDING.
+//! Not modelled: 0-RTT data that the server refuses, what tokens of NEW_TOKEN frames are good for, key updates, unidirectional streams, RESET_STREAM and STOP_SENDING.
 
 mod buffer;
 mod config;
@@ -32,9 +34,11 @@ mod flow;
 mod frame;
 mod frequency;
 mod identifiers;
+mod keepsakes;
 mod migration;
 mod mtu;
 mod multipath;
+mod numbers;
 mod opening;
 mod packet;
 mod path;
@@ -50,12 +54,14 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::{Config, Design, MAX_STREAMS, PathAcks};
+pub use config::{Config, Design, MAX_STREAMS, Pacing, PathAcks};
 pub use connection::Connection;
 pub use ecn::EcnCounts;
 pub use few::Few;
 pub use frame::{Ack, AckEcn, AckFrequency, Frame, PathAck, TransportParameters, varint_len};
 pub use identifiers::IdFrame;
+pub use keepsakes::Keepsake;
+pub use mtu::MtuProbes;
 pub use multipath::{Controllers, Parts};
 pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};
 pub use received::AckPolicy;

@@ -6,9 +6,24 @@ use super::sizes::MIN_DATAGRAM;
 const MAX_PROBES: u32 = 3;
 /// The search ends when what is left to gain is less than this, bytes.
 const GRAIN: u32 = 16;
+/// The change for which quinn sends no further probe (quinn-proto 0.11.19, `MtuDiscoveryConfig`, `minimum_change`).
+const LEAST_CHANGE: u32 = 20;
+
+/// How the search goes, and when its probes go out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MtuProbes {
+    /// The largest size first, as soon as more data waits than the window takes.
+    #[default]
+    Largest,
+    /// As quinn: the middle between the present size and the largest, and so on (quinn-proto 0.11.19, `connection/mtud.rs`,
+    /// `SearchState::next_mtu_to_probe`); a probe goes where nothing else may go, also while the window is full or pacing
+    /// waits (`connection/mod.rs`, `poll_transmit`).
+    Halving,
+}
 
 /// The search of one path. It tries the largest size first, as most paths have it, and halves the interval when that
-/// fails. The links here do not shrink, so that the detection of black holes (RFC 8899 section 4.3) is left out.
+/// fails; quinn's halves the interval from the beginning. The links here do not shrink, so that the detection of black holes
+/// (RFC 8899 section 4.3) is left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MtuSearch {
     current: u32,
@@ -17,12 +32,14 @@ pub(super) struct MtuSearch {
     halving: bool,
     in_flight: Option<u32>,
     tries: u32,
+    probes: MtuProbes,
 }
 
 impl MtuSearch {
     /// A search up to `upper`, bytes of UDP payload.
-    pub fn new(upper: u32) -> MtuSearch {
-        MtuSearch { current: MIN_DATAGRAM, upper: upper.max(MIN_DATAGRAM), halving: false, in_flight: None, tries: 0 }
+    pub fn new(upper: u32, probes: MtuProbes) -> MtuSearch {
+        let upper = upper.max(MIN_DATAGRAM);
+        MtuSearch { current: MIN_DATAGRAM, upper, halving: false, in_flight: None, tries: 0, probes }
     }
 
     /// The size of datagrams, bytes of UDP payload.
@@ -36,13 +53,38 @@ impl MtuSearch {
         self.upper = self.upper.min(upper.max(MIN_DATAGRAM));
     }
 
-    /// The size to probe now, if any.
+    /// The size to probe now, if any, by a search whose probes go before other packets.
     #[inline(always)]
     pub fn wants(&self) -> Option<u32> {
         if self.in_flight.is_some() || self.upper < self.current + if self.halving { GRAIN } else { 1 } {
             return None;
         }
-        Some(if self.halving { (self.current + self.upper).div_ceil(2) } else { self.upper })
+        match self.probes {
+            MtuProbes::Largest if self.halving => Some((self.current + self.upper).div_ceil(2)),
+            MtuProbes::Largest => Some(self.upper),
+            MtuProbes::Halving => None,
+        }
+    }
+
+    /// Whether probes go where nothing else may.
+    #[inline]
+    pub fn goes_last(&self) -> bool {
+        self.probes == MtuProbes::Halving
+    }
+
+    /// The size to probe now, if any, by a search whose probes go last.
+    pub fn wants_last(&self) -> Option<u32> {
+        if !self.goes_last() || self.in_flight.is_some() {
+            return None;
+        }
+        let middle = self.current.midpoint(self.upper);
+        // Of a size that failed, `upper` is one less; the change is counted from that size.
+        let from = if self.halving { self.upper + 1 } else { self.current };
+        match (from.abs_diff(middle) >= LEAST_CHANGE, self.upper.saturating_sub(from) >= LEAST_CHANGE) {
+            (true, _) => Some(middle),
+            (false, true) => Some(self.upper),
+            (false, false) => None,
+        }
     }
 
     pub fn on_sent(&mut self, size: u32) {
@@ -54,6 +96,7 @@ impl MtuSearch {
         self.current = self.current.max(size);
         self.tries = 0;
         self.in_flight = None;
+        self.halving &= self.probes == MtuProbes::Largest;
         self.current
     }
 
@@ -73,7 +116,7 @@ mod tests {
     use super::*;
 
     fn probes(upper: u32, path: u32) -> (u32, u32) {
-        let (mut search, mut sent) = (MtuSearch::new(upper), 0);
+        let (mut search, mut sent) = (MtuSearch::new(upper, MtuProbes::Largest), 0);
         while let Some(size) = search.wants() {
             search.on_sent(size);
             sent += 1;
@@ -99,5 +142,30 @@ mod tests {
             assert!(found <= path && path - found < GRAIN, "{found} of {path}");
             assert!(sent <= 3 + 3 * 5, "{sent}");
         }
+    }
+
+    /// The sizes that quinn's search probes on a path that takes datagrams of `path` bytes.
+    fn halving(upper: u32, path: u32) -> Vec<u32> {
+        let (mut search, mut sent) = (MtuSearch::new(upper, MtuProbes::Halving), Vec::new());
+        assert_eq!(search.wants(), None);
+        while let Some(size) = search.wants_last() {
+            search.on_sent(size);
+            sent.push(size);
+            if size <= path {
+                search.on_acked(size);
+            } else {
+                search.on_lost(size);
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn quinns_search_halves_from_the_beginning_and_tries_the_largest_at_last() {
+        assert_eq!(halving(1472, 1472), [1336, 1404, 1438, 1472]);
+        assert_eq!(halving(1452, 1452), [1326, 1389, 1420, 1452]);
+        assert_eq!(halving(1200, 1200), []);
+        // Three probes a size; then the middle below it.
+        assert_eq!(halving(1472, 1400), [1336, 1404, 1404, 1404, 1369, 1403, 1403, 1403]);
     }
 }

@@ -1,11 +1,12 @@
 //! A path of a connection: RTT, congestion controller, sent packets, pacer, datagram size.
 
-use super::config::Config;
+use super::config::{Config, Pacing};
 use super::draft::Traits;
 use super::ecn::Marking;
 use super::few::Few;
 use super::mtu::MtuSearch;
 use super::multipath::{Challenge, Controllers, Status};
+use super::numbers::Skips;
 use super::packet::{Datagram, SpaceId};
 use super::rtt::Rtt;
 use super::sent::{Record, SentPacket};
@@ -15,7 +16,7 @@ use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::path::PathState;
-use crate::recovery::{BurstPacer, RateSampler, Reported};
+use crate::recovery::{BurstPacer, Flow, RateSampler, Reported, TokenBucket};
 use haltere_net::incident::TimerName;
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
@@ -106,7 +107,17 @@ pub(super) struct Path {
     pub undo: bool,
     pub marking: Marking,
     pacing: Option<BurstPacer>,
+    /// The pacer in the place of `pacing`, where that is a bucket of tokens.
+    bucket: Option<Box<TokenBucket>>,
     burst: u64,
+    /// Bytes of the window that stay free.
+    margin: u64,
+    /// Whether the controller is told of each packet that is acknowledged.
+    pub per_packet: bool,
+    /// Whether an acknowledgement that is due waits for the window or pacing.
+    pub acks_held: bool,
+    /// The packet numbers that are left out, if any are.
+    skips: Option<Box<Skips>>,
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
@@ -126,7 +137,9 @@ impl Path {
             Some(make) => make(about),
             None => cc::controller(config.algorithm, config.agent.as_ref(), about),
         };
+        let paced = |pacer| config.pacing && config.pacer == pacer;
         let cc = cc::with_shadows(cc::Contestant { controller, paced: config.pacing }, shadows.into_iter());
+        let per_packet = cc.wants_packets();
         Path {
             id,
             way: Way(id),
@@ -139,7 +152,10 @@ impl Path {
             rtt: Rtt::new(config),
             cc,
             sampler: RateSampler::default(),
-            mtu: MtuSearch::new(u32::from(config.largest_datagram.unwrap_or(config.max_udp_payload))),
+            mtu: MtuSearch::new(
+                u32::from(config.largest_datagram.unwrap_or(config.max_udp_payload)),
+                config.mtu_probes,
+            ),
             validation: Validation { validated: config.role == Role::Client, received: 0, sent: 0 },
             in_flight: 0,
             next_data: 0,
@@ -153,8 +169,17 @@ impl Path {
             undo: config.undo,
             marking: Marking::new(config.ecn.then_some(if config.l4s { Ecn::Ect1 } else { Ecn::Ect0 })),
             // Section 7.7: bursts of the size of the initial window are allowed.
-            pacing: config.pacing.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
+            pacing: paced(Pacing::Spread).then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
+            bucket: paced(Pacing::Bucket).then(|| {
+                Box::new(TokenBucket::new(&Flow { rtt: config.initial_rtt, window: initial_window, mtu: mss }))
+            }),
             burst: config.burst,
+            margin: u64::from(!config.full_window),
+            per_packet,
+            acks_held: false,
+            skips: config
+                .skipped_numbers
+                .then(|| Box::new(Skips::new(config.stream.part(&format!("numbers {}", id.0))))),
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
@@ -182,13 +207,29 @@ impl Path {
     /// Whether the window has no room for a full datagram.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.in_flight + u64::from(self.mtu.current()) > self.window()
+        self.in_flight + u64::from(self.mtu.current()) + self.margin > self.window()
     }
 
     /// Whether pacing lets a full datagram go now, for which the window has room.
     #[inline(always)]
     pub fn paced(&mut self, now: Time) -> Clearance {
         match self.pacing.as_mut().and_then(|p| p.blocked(now)) {
+            Some(until) => Clearance::Paced(until),
+            None if self.bucket.is_some() => self.paced_by_bucket(now),
+            None => Clearance::Free,
+        }
+    }
+
+    /// The facts by which a bucket of tokens is filled.
+    fn flow(&self) -> Flow {
+        let rtt = self.rtt.smoothed_or_supposed();
+        Flow { rtt, window: self.window(), mtu: u64::from(self.mtu.current()) }
+    }
+
+    #[inline(never)]
+    fn paced_by_bucket(&mut self, now: Time) -> Clearance {
+        let flow = self.flow();
+        match self.bucket.as_mut().and_then(|bucket| bucket.blocked(now, &flow)) {
             Some(until) => Clearance::Paced(until),
             None => Clearance::Free,
         }
@@ -230,6 +271,8 @@ impl Path {
             self.in_flight += u64::from(size);
             if id == SpaceId::Data {
                 self.charge(now, u64::from(size));
+            } else if let Some(bucket) = &mut self.bucket {
+                bucket.on_sent(u64::from(size));
             }
         }
         self.marking.on_sent(id);
@@ -241,6 +284,9 @@ impl Path {
         packet.ack_eliciting = traits.eliciting;
         packet.in_flight = in_flight;
         space.sent.push(packet);
+        if id == SpaceId::Data && self.skips.is_some() {
+            self.skip_number(space, now);
+        }
         if traits.eliciting {
             space.probes = space.probes.saturating_sub(1);
         }
@@ -259,6 +305,20 @@ impl Path {
         space.next_number += 1;
         self.next_data = space.next_number;
         space.sent.push(packet);
+        if self.skips.is_some() {
+            self.skip_number(space, now);
+        }
+    }
+
+    /// Leaves the next packet number out if it is its turn.
+    #[cold]
+    fn skip_number(&mut self, space: &mut Space, now: Time) {
+        if self.skips.as_mut().is_some_and(|skips| skips.takes(space.next_number)) {
+            space.next_number += 1;
+            self.next_data = space.next_number;
+            let nothing = SentPacket::new(now, 0, self.sampler.on_sent(now, self.in_flight), Few::default());
+            space.sent.push(nothing);
+        }
     }
 
     #[inline]
@@ -271,13 +331,17 @@ impl Path {
             && let Some(pacing) = &mut self.pacing
         {
             pacing.on_sent(now, size, rate, quantum);
+        } else if let Some(bucket) = &mut self.bucket {
+            bucket.on_sent(size);
         }
     }
 
     /// The rate packets are paced at: the controller's or, with N = 1.25, that of RFC 9002 section 7.7.
     #[inline]
     pub fn pacing_rate(&self) -> Option<Rate> {
-        self.pacing.as_ref()?;
+        if self.pacing.is_none() && self.bucket.is_none() {
+            return None;
+        }
         let own = || spread(self.window(), self.rtt.smoothed()?);
         self.cc.pacing_rate().or_else(own)
     }
@@ -368,6 +432,9 @@ impl Path {
     pub fn ack_deadline(&self, data: &Space) -> Time {
         // While the anti-amplification limit forbids even that, the next datagram received is what is waited for.
         if !self.validation.validated && self.validation.left() < u64::from(self.mtu.current()) {
+            return Time::NEVER;
+        }
+        if self.acks_held {
             return Time::NEVER;
         }
         data.received.deadline()

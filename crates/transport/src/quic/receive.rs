@@ -226,6 +226,9 @@ impl Connection {
         if id == SpaceId::Handshake && self.config.role == Role::Server {
             // RFC 9000 section 8.1 and RFC 9001 section 4.9.1.
             self.paths[i].validation.validated = true;
+            if let Some(keepsakes) = &mut self.keepsakes {
+                keepsakes.on_validated();
+            }
             if !self.progress.initial_discarded {
                 self.discard(SpaceId::Initial);
             }
@@ -248,7 +251,7 @@ impl Connection {
             return Err("PROTOCOL_VIOLATION: a frame that this packet type must not carry");
         }
         match *frame {
-            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Padding(_) | Frame::Ping | Frame::Keepsake(_) => {}
             Frame::Stream { id, offset, len, fin, .. } => {
                 let clock = (cx.now, self.rtt());
                 self.streams.on_stream_frame(id, StreamData { offset, len, fin }, clock, &mut self.events)?;
@@ -427,6 +430,9 @@ impl Connection {
         self.progress.started = true;
         self.progress.handshake_keys = true;
         self.progress.data_keys = true;
+        if self.keepsakes.is_some() {
+            self.issue_identifiers();
+        }
         Ok(())
     }
 
@@ -457,7 +463,11 @@ impl Connection {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });
         }
         self.events.push_back(Event::Connected);
-        self.issue_identifiers();
+        match &mut self.keepsakes {
+            // Identifiers were issued when there were keys.
+            Some(keepsakes) => keepsakes.on_complete(),
+            None => self.issue_identifiers(),
+        }
         if self.config.design == Design::Conext2017 {
             self.on_complete_in_2017();
         }

@@ -149,6 +149,11 @@ impl Received {
     pub fn deadline(&self) -> Time {
         self.deadline.unwrap_or(Time::NEVER)
     }
+    /// No ACK goes by itself until another reason for one comes, as in quinn once an ACK of another space was sent.
+    #[cold]
+    pub fn stop_deadline(&mut self) {
+        self.deadline = self.deadline.map(|_| Time::NEVER);
+    }
     /// Whether the next ACK-only packet should ask for an answer.
     pub fn should_elicit(&self, policy: &AckPolicy) -> bool {
         self.unanswered + 1 >= policy.elicit_every

@@ -7,7 +7,7 @@ use super::packet::SpaceId;
 use super::path::{Episode, Path, Situation};
 use super::sent::{Record, Thresholds};
 use super::space::Space;
-use crate::cc::{self, Ask, Congestion, Lost, Phase, Trigger};
+use crate::cc::{self, AckedPacket, Ask, Congestion, Lost, Phase, Trigger};
 use crate::endpoint::Stats;
 use crate::path::PathView;
 use haltere_net::incident::PacketName;
@@ -138,7 +138,9 @@ impl Path {
 
     fn take_acked(&mut self, space: &mut Space, (first, lower): News<'_>, fates: &mut Fates, now: Time) -> Newly {
         let mut newly = Newly { prior_in_flight: self.in_flight, ..Newly::default() };
-        let Path { sampler, in_flight, .. } = self;
+        let rtt = self.rtt.smoothed_or_supposed();
+        let Path { sampler, in_flight, cc, per_packet, window_limited, mtu, ip_udp, .. } = self;
+        let (per_packet, window_limited) = (*per_packet, *window_limited);
         let sent = &mut space.sent;
         for range in sent.reached(lower).iter().rev().chain([first]) {
             sent.acknowledge(range, |number, packet| {
@@ -151,6 +153,15 @@ impl Path {
                     newly.bytes += size;
                     *in_flight = in_flight.saturating_sub(size);
                     sampler.on_delivered(now, size, packet.sent, packet.tx);
+                    if per_packet && packet.ack_eliciting {
+                        if packet.mtu_probe {
+                            // Packets behind the probe count by the new size already.
+                            let mss = u64::from(mtu.on_acked(packet.size));
+                            cc.set_mss(mss, mss + u64::from(*ip_udp));
+                        }
+                        let (sent, bytes) = (packet.sent, size);
+                        cc.on_packet_acked(&AckedPacket { now, sent, bytes, window_limited, rtt });
+                    }
                 }
                 if packet.mtu_probe {
                     newly.mtu_probe = Some(packet.size);

@@ -71,6 +71,10 @@ impl Rtt {
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed
     }
+    /// The smoothed RTT; before there is a sample, the one that is supposed.
+    pub fn smoothed_or_supposed(&self) -> Span {
+        self.smoothed.unwrap_or(self.initial)
+    }
     pub fn min(&self) -> Option<Span> {
         self.min
     }

@@ -2,6 +2,7 @@
 
 use super::few::Few;
 use super::identifiers::IdFrame;
+use super::keepsakes::Keepsake;
 use crate::recovery::TxState;
 use haltere_net::incident::LossSign;
 use haltere_net::{PathId, Span, Time};
@@ -42,6 +43,8 @@ pub(super) enum Record {
     PathStatus { path: PathId },
     /// A frame about connection identifiers.
     Identifier(IdFrame),
+    /// A frame for the client's next connection.
+    Keepsake(Keepsake),
     /// The server's further addresses.
     AddAddress,
     /// Which paths have failed.
@@ -333,6 +336,15 @@ impl SentPackets {
         for packet in outstanding.take(packets) {
             records.extend(packet.records.iter());
         }
+    }
+
+    /// Takes the contents, acknowledgements aside, of the oldest packet in flight that has any, to be sent in a probe. It has none
+    /// from then on.
+    pub fn take_oldest(&mut self) -> Few<Record> {
+        let wanted = |record: &Record| !matches!(record, Record::Ack { .. } | Record::PathAck { .. });
+        let mut outstanding = self.ring.iter_mut().filter(|p| p.state == State::Outstanding && p.ack_eliciting);
+        let found = outstanding.find(|packet| packet.records.iter().any(wanted));
+        found.map_or_else(Few::default, |packet| std::mem::take(&mut packet.records))
     }
 
     /// The contents beside stream data and acknowledgements of the oldest `packets` in flight that have any, to be sent in probes.

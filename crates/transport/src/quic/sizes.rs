@@ -107,6 +107,19 @@ impl HandshakeSizes {
     pub const HYBRID: HandshakeSizes =
         HandshakeSizes { client_hello: 300 + 1216 - 32, server_hello: 90 + 1120 - 32, ..HandshakeSizes::CLASSICAL };
 
+    /// rustls over QUIC as the production stacks have it here, with an Ed25519 key (crates/stacks, null.rs): CertificateVerify 72: 4,
+    /// algorithm 2, length 2, signature 64; Finished 52: 4 and a SHA-384 MAC of 48; ClientHello with transport parameters;
+    /// EncryptedExtensions are what is left of a flight of 3171 bytes, and 7 more: quinn's reserved transport parameter has 0 to 15
+    /// random bytes (quinn-proto 0.11.19, `transport_parameters.rs`, `ReservedTransportParameter`).
+    pub const RUSTLS: HandshakeSizes = HandshakeSizes {
+        client_hello: 288,
+        server_hello: 90,
+        encrypted_extensions: 3171 + 7 - 2900 - 72 - 52,
+        certificate: 2900,
+        certificate_verify: 72,
+        finished: 52,
+    };
+
     /// The handshake of a session that is taken up again: a ticket instead of the certificate and its proof.
     pub const fn with(self, session: Session) -> HandshakeSizes {
         let early = match session {

@@ -46,10 +46,23 @@ impl Connection {
     /// The next packet on a path.
     #[inline(always)]
     fn transmit_on(&mut self, i: usize, turn: Turn, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
-        match self.choose(i, turn, cx.now)? {
-            Choice::Packet(load) => self.build(i, load, cx),
-            Choice::MtuProbe(size) => Some(self.transmit_mtu_probe(i, size, cx)),
-        }
+        let sent = match self.choose(i, turn, cx.now) {
+            Some(Choice::Packet(load)) => self.build(i, load, cx),
+            Some(Choice::MtuProbe(size)) => Some(self.transmit_mtu_probe(i, size, cx)),
+            None => None,
+        };
+        if sent.is_none() && self.paths[i].mtu.goes_last() { self.transmit_last_probe(i, cx) } else { sent }
+    }
+
+    /// A probe of the datagram size where nothing else may go, for a search whose probes go last: neither window nor pacing
+    /// holds it back.
+    #[cold]
+    #[inline(never)]
+    fn transmit_last_probe(&mut self, i: usize, cx: &mut Cx<'_>) -> Option<Packet<Body>> {
+        let path = &self.paths[i];
+        let size = path.mtu.wants_last().filter(|size| path.validation.left() >= u64::from(*size))?;
+        let may = self.progress.complete && path.state == PathState::Active;
+        may.then(|| self.transmit_mtu_probe(i, size, cx))
     }
 
     /// The next packet on one of several paths: apart, so that the common case stays in one piece.
@@ -79,6 +92,7 @@ impl Connection {
         let waits = turn == Turn::Passed && self.data_pending() && self.paths[i].is_held(now);
         let path = &mut self.paths[i];
         path.paced_until = Time::NEVER;
+        path.acks_held = false;
         if path.validation.left() < u64::from(path.mtu.current()) {
             return None;
         }
@@ -130,6 +144,10 @@ impl Connection {
         if let (Some(size), false) = (mtu_probe, blocked || probing) {
             return Some(Choice::MtuProbe(size));
         }
+        if blocked && content && self.config.acks_wait && !probing && !handshake {
+            path.acks_held = due;
+            return None;
+        }
         let eliciting = probing || (content && !blocked);
         if !eliciting && !due && !handshake {
             return None;
@@ -154,19 +172,24 @@ impl Connection {
     /// Whether there is anything to send in 1-RTT packets that the peer would have to acknowledge.
     #[inline(always)]
     pub(super) fn data_pending(&self) -> bool {
-        (self.progress.complete || self.opening.early_keys)
+        let open = self.progress.complete || self.opening.early_keys;
+        (open
             && (self.handshake_done_pending
                 || self.streams.sendable()
                 || self.streams.control_pending()
                 || self.multi.as_ref().is_some_and(|multi| multi.owes())
-                || self.identifiers.as_ref().is_some_and(|ids| ids.owes()))
+                || self.identifiers.as_ref().is_some_and(|ids| ids.owes())))
+            || (self.keepsakes.is_some() && self.has_early_frames())
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
         match id {
             SpaceId::Initial => !self.progress.initial_discarded,
             SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
-            SpaceId::Data => (self.progress.data_keys && self.progress.complete) || self.opening.early_keys,
+            SpaceId::Data => {
+                let early = self.progress.complete || self.keepsakes.is_some();
+                (self.progress.data_keys && early) || self.opening.early_keys
+            }
         }
     }
 
@@ -200,7 +223,8 @@ impl Connection {
         let overhead = id.overhead() + self.config.design.header() + number_len;
         // RFC 9000 section 8.2.1: what validates a path fills the least datagram.
         let least = if matches!(load, Load::Frames(_)) { MIN_DATAGRAM } else { 0 };
-        let mut draft = self.draft_data(i, self.paths[i].mtu.current() - overhead, load, now);
+        let most = if space.probes > 0 { self.largest_probe(i) } else { self.paths[i].mtu.current() };
+        let mut draft = self.draft_data(i, most - overhead, load, now);
         if draft.frames.is_empty() {
             return None;
         }
@@ -230,6 +254,12 @@ impl Connection {
         let path = &self.paths[i];
         (packet.path, packet.ecn) = (path.way.0, path.marking.codepoint());
         Some(packet)
+    }
+
+    /// The largest datagram while a probe is owed.
+    fn largest_probe(&self, i: usize) -> u32 {
+        let most = self.paths[i].mtu.current();
+        if self.config.small_probes { most.min(MIN_DATAGRAM) } else { most }
     }
 
     /// A datagram in a packet of `len` bytes, in the memory of one that was read if there is one.
@@ -271,6 +301,9 @@ impl Connection {
                 SpaceId::Data => self.draft_beside(i, room, if eliciting { Load::Data } else { Load::Acks }, now),
                 _ => self.draft_handshake(i, *id, room, now),
             };
+            if self.config.acks_wait && draft.traits.acks && *id != SpaceId::Data {
+                self.spaces.data[i].received.stop_deadline();
+            }
             if draft.frames.is_empty() {
                 continue;
             }
@@ -355,7 +388,12 @@ impl Connection {
         let mut frames = Few::default();
         // Section 8.3 of the extension's draft: nothing is to delay the answer.
         frames.push(if self.frequency.relaxed() { Frame::ImmediateAck } else { Frame::Ping });
-        let overhead = SpaceId::Data.overhead() + self.config.design.header();
+        let mut overhead = SpaceId::Data.overhead() + self.config.design.header();
+        if self.paths[i].mtu.goes_last() {
+            // As quinn, whose ends both have the extension (connection/mod.rs, poll_transmit).
+            frames.push(Frame::ImmediateAck);
+            overhead += 1;
+        }
         frames.push(Frame::Padding(size - overhead - len - 1));
         self.paths[i].on_mtu_probe_sent(space, cx.now, size);
         let (space, form, token, number_len) = (SpaceId::Data, self.config.design.form(), 0, len as u8);

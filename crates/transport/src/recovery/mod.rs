@@ -1,5 +1,6 @@
 //! Parts of loss recovery that all transports share: delivery-rate samples, windowed filters, pacing, PRR.
 
+mod bucket;
 pub mod burst;
 pub mod filter;
 pub mod pacer;
@@ -7,6 +8,7 @@ pub mod prr;
 pub mod rate;
 mod reported;
 
+pub use bucket::{Flow, TokenBucket};
 pub use burst::BurstPacer;
 pub use filter::{Windowed, WindowedMax, WindowedMin};
 pub use pacer::Pacer;

@@ -359,6 +359,7 @@ impl Config {
             initial_window: u64::from(self.initial_window) * mss,
             slow_start: self.slow_start,
             reno_friendly: self.reno_friendly,
+            arithmetic: cc::Arithmetic::default(),
             paced: self.paced,
             tick: self.tick,
             phase: self.phase,

@@ -8,7 +8,7 @@ use haltere_net::rng::{Stream, Streams};
 use haltere_net::{PathId, Span, Time};
 use haltere_transport::Role;
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Trigger,
+    Ack, Algorithm, Arithmetic, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Trigger,
 };
 use haltere_transport::path::{PathState, PathView};
 use haltere_transport::recovery::RateSample;
@@ -59,6 +59,7 @@ impl Net {
                 initial_window: 10 * MSS,
                 slow_start: None,
                 reno_friendly: RenoFriendly::default(),
+                arithmetic: Arithmetic::default(),
                 paced: false,
                 tick: Span::ZERO,
                 phase: Span::ZERO,
@@ -316,6 +317,7 @@ proptest! {
                 initial_window: 2 * segments * MSS,
                 slow_start: None,
                 reno_friendly: RenoFriendly::default(),
+                arithmetic: Arithmetic::default(),
                 paced: false,
                 tick: Span::ZERO,
                 phase: Span::ZERO,

@@ -131,6 +131,8 @@ fn frame(frame: &quic::Frame) -> Frame {
         }
         quic::Frame::Identifier(frame) => Frame::Unknown { raw_frame_type: identifier_type(frame) },
         quic::Frame::AddAddress | quic::Frame::Paths { .. } => Frame::Unknown { raw_frame_type: NO_TYPE },
+        quic::Frame::Keepsake(quic::Keepsake::Token) => Frame::Unknown { raw_frame_type: 0x07 },
+        quic::Frame::Keepsake(quic::Keepsake::Tickets) => Frame::Unknown { raw_frame_type: 0x06 },
         quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },
         quic::Frame::Crypto { offset, len, .. } => Frame::Crypto { offset, length: len.into() },
         quic::Frame::Stream { id, offset, len, fin, .. } => {

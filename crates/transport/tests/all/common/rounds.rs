@@ -5,8 +5,8 @@ use haltere_net::rng::Streams;
 use haltere_net::{Span, Time};
 use haltere_transport::Role;
 use haltere_transport::cc::{
-    Ack, Algorithm, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Sent, SlowStart,
-    Trigger,
+    Ack, Algorithm, Arithmetic, Config, Congestion, CongestionController, Established, Phase, RenoFriendly, Sent,
+    SlowStart, Trigger,
 };
 use haltere_transport::recovery::RateSample;
 use std::collections::VecDeque;
@@ -68,6 +68,7 @@ impl Rounds {
             initial_window: segments * mss,
             slow_start,
             reno_friendly: RenoFriendly::default(),
+            arithmetic: Arithmetic::default(),
             paced: false,
             tick,
             phase: Span::ZERO,
