@@ -172,7 +172,7 @@ impl Host {
         self.node.command(Command::Spawn { child: number, launch: launch.clone() });
         self.set_up()?;
         let mut events = self.connections.get(&number).map(|one| one.events.iter()).into_iter().flatten();
-        let failed = events.find_map(|event| if let Event::Failed(reason) = event { Some(*reason) } else { None });
+        let failed = events.find_map(|(_, event)| if let Event::Failed(reason) = event { Some(*reason) } else { None });
         failed.map_or(Ok(()), |reason| {
             let said = said(&programs.folder, launch);
             Err(Error::Program(format!("{}: {said}", reason.text())))

@@ -185,7 +185,7 @@ impl Cubic {
             let rise = target.saturating_sub(window);
             epoch.segments = window.checked_div(rise).unwrap_or(100 * window / mss);
             if self.last_max == 0 {
-                // There was no loss yet, so there is no arithmetic: grow by at least 5 % per RTT.
+                // There was no loss yet, so there is no curve: grow by at least 5 % per RTT.
                 epoch.segments = epoch.segments.min(20);
             }
         }
