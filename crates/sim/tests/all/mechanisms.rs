@@ -30,6 +30,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "unpaced", "+pacing", "+unpaced=0"),
         ("tcp", "sack-compression-acks", "+sack-compression=5ms", "+sack-compression-acks=1"),
         ("tcp", "sack-compression-share", "+sack-compression=5ms", "+sack-compression-share=50"),
+        ("tcp", "sack-compression-slack", "", "+sack-compression-slack=5ms"),
         ("tcp", "rto-min", "", "+rto-min=1s"),
         ("tcp", "ack-delay", "-hurried-acks", "+ack-delay=10ms"),
         ("tcp", "receive-window", "", "+receive-window=16KiB"),
