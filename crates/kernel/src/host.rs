@@ -84,9 +84,9 @@ pub(crate) struct Connection {
     tuple: Option<Tuple>,
     /// The program's number for it, once there is one.
     socket: Option<u32>,
-    /// What the kernel has sent, and when.
+    /// The packets that the kernel has sent, and when.
     packets: VecDeque<(Time, Sent)>,
-    /// What is to be told, and since when.
+    /// The events that are to be told, and since when.
     events: VecDeque<(Time, Event)>,
     /// The time of what happens.
     at: Time,

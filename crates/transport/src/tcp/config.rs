@@ -61,9 +61,9 @@ haltere_net::named! {
     /// The network card of a receiver, whose driver decides what memory a segment takes.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub enum NetworkCard {
-        /// That between network namespaces (Linux: `veth.c`): the sender's own segment, whose data stands apart from its headers.
+        /// The card between network namespaces (Linux: `veth.c`): the sender's own segment, whose data stands apart from its headers.
         Veth = "veth",
-        /// That of a virtual machine (Linux: `virtio_net.c`, without mergeable buffers): headers and data stand in one buffer.
+        /// The card of a virtual machine (Linux: `virtio_net.c`, without mergeable buffers): headers and data stand in one buffer.
         Virtio = "virtio",
     }
 }
