@@ -102,7 +102,7 @@ def test_messages_take_as_long_as_in_the_model(case: str) -> None:
 def test_a_run_repeats_to_the_byte(contender: str) -> None:
     name = core.contender(contender)
     if lacking := base.missing(programs.every()[name["transport"], name["implementation"]]):
-        pytest.skip(f"{name['implementation']} is not there: {lacking}")
+        pytest.skip(f"{', '.join(lacking)} is not there: {lacking}")
     what = scenario(contender=contender, qos=1, down=LOSSY)
     first = run(what)
     with ThreadPoolExecutor(2) as pool:

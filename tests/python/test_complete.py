@@ -15,7 +15,10 @@ from conftest import COMMAND
     [
         ("haltere compare tcp/cu", {"tcp/cubic"}),
         ("haltere compare tcp/cubic mp", {"mptcp/", "mpquic/"}),
-        ("haltere compare quic@noq/bbr3 quic/bbr+pac", {"quic/bbr+pacing", "quic/bbr+packet-threshold"}),
+        (
+            "haltere compare quic@noq/bbr3 quic/bbr+pac",
+            {"quic/bbr+pacer", "quic/bbr+pacing", "quic/bbr+packet-threshold"},
+        ),
         ("haltere explain tcp/westw", {"tcp/westwood"}),
         ("haltere compare tcp/cubic --preset ge", {"geo"}),
         ("haltere compare tcp/cubic --queue fq_", {"fq_codel", "fq_pie"}),

@@ -23,7 +23,7 @@ pub(super) const ENTRY: Implementation = Implementation {
             reference: "RFC 9438",
         },
         |config| match config.arithmetic {
-            Arithmetic::Linux => Box::new(Cubic::new(config)),
+            Arithmetic::Linux | Arithmetic::Kernel => Box::new(Cubic::new(config)),
             Arithmetic::Quinn => Box::new(QuinnCubic::new(&config)),
         },
     )
@@ -31,8 +31,11 @@ pub(super) const ENTRY: Implementation = Implementation {
 
 /// How slow start ends by default, as in Linux.
 pub(super) const SLOW_START: SlowStart = SlowStart::HyStart;
-/// C in segments a cubic second (section 5.1; Linux: 410/1024).
+/// C in segments a cubic second (section 5.1).
 const C: f64 = 0.4;
+/// C as Linux has it, in 1024ths (`bic_scale`), and the binary digits of its units of time, 1024ths of a second (`BICTCP_HZ`).
+const KERNEL_C: u64 = 410;
+const KERNEL_HZ: u32 = 10;
 /// beta_cubic = 0.7 (section 4.6) as the binary fraction Linux uses.
 const BETA_NUM: u64 = 717;
 const BETA_DEN: u64 = 1024;
@@ -83,6 +86,8 @@ struct Variant {
     connections: u64,
     /// The rule of the Reno-friendly region, if it is not Linux's.
     friendly: Option<Friendly>,
+    /// The curve is computed in Linux's units.
+    in_kernel_units: bool,
 }
 
 /// CUBIC.
@@ -108,7 +113,8 @@ impl Cubic {
         let tick = config.tick.as_nanos().clamp(1, u32::MAX.into());
         let connections = config.connections.max(1);
         let friendly = Friendly::new(config.reno_friendly, connections);
-        let differs = connections > 1 || friendly.is_some();
+        let in_kernel_units = config.arithmetic == Arithmetic::Kernel;
+        let differs = connections > 1 || friendly.is_some() || in_kernel_units;
         Cubic {
             w,
             last_max: 0,
@@ -116,7 +122,7 @@ impl Cubic {
             epoch: None,
             tick: tick as u32,
             phase: (config.phase.as_nanos() % tick) as u32,
-            variant: differs.then(|| Box::new(Variant { connections, friendly })),
+            variant: differs.then(|| Box::new(Variant { connections, friendly, in_kernel_units })),
         }
     }
 
@@ -155,8 +161,24 @@ impl Cubic {
         }
     }
 
+    /// The target as Linux computes it (`bictcp_update`), but for the cube root, which there errs by some thousandths.
+    fn target_in_kernel_units(&self, epoch: &Epoch, now: Time) -> u64 {
+        let (tick, second) = (u64::from(self.tick), 1_000_000_000);
+        let ahead = self.delay_min.map_or(0, |d| (d.as_micros().max(1) * 1000).next_multiple_of(tick));
+        let units = |nanos: u64| (u128::from(nanos) << KERNEL_HZ) / second;
+        let t = units(now.since(epoch.start).as_nanos() + ahead);
+        let k = whole((epoch.k * libm::cbrt(C * 1024.0 / KERNEL_C as f64) * f64::from(1 << KERNEL_HZ)) as u64, 1);
+        let offset = t.abs_diff(u128::from(k));
+        let segments = (u128::from(KERNEL_C).saturating_mul(offset.saturating_pow(3))) >> (10 + 3 * KERNEL_HZ);
+        let offset = u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(self.w.mss);
+        if t < u128::from(k) { epoch.origin.saturating_sub(offset) } else { epoch.origin.saturating_add(offset) }
+    }
+
     /// Section 4.2: the target for one minimum RTT, in whole ticks, from now.
     fn target(&self, epoch: &Epoch, now: Time) -> u64 {
+        if self.variant.as_ref().is_some_and(|variant| variant.in_kernel_units) {
+            return self.target_in_kernel_units(epoch, now);
+        }
         let ahead = self.delay_min.map_or(0, |d| d.as_nanos().next_multiple_of(self.tick.into()));
         let t = (now.since(epoch.start) + Span::from_nanos(ahead)).as_secs_f64() - epoch.k;
         let offset = whole((C * libm::fabs(t * t * t) * self.w.mss as f64) as u64, self.w.grain);

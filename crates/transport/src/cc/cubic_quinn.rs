@@ -12,9 +12,12 @@ use haltere_net::Time;
 /// How CUBIC and NewReno count.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Arithmetic {
-    /// As Linux (tcp_cubic.c), CUBIC with the rule of [`super::RenoFriendly`].
+    /// As Linux (tcp_cubic.c) but with exact numbers, CUBIC with the rule of [`super::RenoFriendly`].
     #[default]
     Linux,
+    /// As Linux in its own units: the constant C is 410/1024, time is in 1024ths of a second, and the path's least delay in whole
+    /// microseconds and then ticks. Over TCP only.
+    Kernel,
     /// As quinn, packet by packet (quinn-proto 0.11.19, `congestion/`); its CUBIC has a rule of its own there. Over QUIC only.
     Quinn,
 }

@@ -89,6 +89,8 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
         ("hystart", value) => matches!(value, Value::Word("linux") | Value::Off),
         ("rto", value) => matches!(value, Value::Word("linux" | "rfc6298")),
         ("reno-friendly", value) => value == Value::Word("linux"),
+        ("growth", value) => value == Value::Word("kernel"),
+        ("ack-window", value) => value == Value::On,
         ("scheduler", Value::Scheduler(scheduler)) => scheduler.name() == "linux",
         ("reinjection", value) => value == Value::Word("timer"),
         ("opportunistic" | "penalisation", value) => value == Value::Off,
@@ -99,7 +101,9 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
     })
 }
 
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 18] = [
+    "ack-window",
+    "growth",
     "sack-compression",
     "initial-window",
     "segment",

@@ -45,8 +45,7 @@ pub const QUIC: &[Quic] = &[
             |c| Value::Word(if c.arithmetic == Arithmetic::Quinn { "quinn" } else { "linux" }),
             |c, v| c.arithmetic = if v == Value::Word("quinn") { Arithmetic::Quinn } else { Arithmetic::Linux },
         ),
-    )
-    .only("packets are acknowledged one by one in QUIC alone"),
+    ),
     Quic::new(
         "initial-window",
         Kind::Segments(1, 10_000),

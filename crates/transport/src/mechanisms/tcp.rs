@@ -1,6 +1,7 @@
 //! TCP's mechanisms.
 
 use super::{Kind, Mechanism, Value, off_at_zero};
+use crate::cc::Arithmetic;
 use crate::cc::{RenoFriendly, SlowStart};
 use crate::tcp::EchoRule;
 use crate::tcp::config::{Config, NetworkCard, RtoRule};
@@ -32,6 +33,16 @@ pub const TCP: &[Tcp] = &[
         "cubic where Reno would have the larger window: follows it a round later (linux), has it (rfc9438), or runs ahead (quinn)",
         "RFC 9438 section 4.3; tcp_cubic.c; quinn-proto cubic.rs",
         (|c| of_reno_friendly(c.reno_friendly), |c, v| c.reno_friendly = to_reno_friendly(v)),
+    ),
+    Tcp::new(
+        "growth",
+        Kind::OneOf(&["linux", "kernel"]),
+        "how cubic computes its curve: as Linux but with exact numbers, or in the kernel's units of 1024ths",
+        "tcp_cubic.c, bictcp_update",
+        (
+            |c| Value::Word(if c.arithmetic == Arithmetic::Kernel { "kernel" } else { "linux" }),
+            |c, v| c.arithmetic = if v == Value::Word("kernel") { Arithmetic::Kernel } else { Arithmetic::Linux },
+        ),
     ),
     Tcp::new(
         "initial-window",
@@ -371,6 +382,14 @@ pub const TCP: &[Tcp] = &[
         (|c| Value::from(c.hurried_acks), |c, v| c.hurried_acks = v.is_on()),
     )
     .only("QUIC hurries acknowledgements only as RFC 9000 section 13.2.1 says: write +ack-reordering=…"),
+    Tcp::new(
+        "ack-window",
+        Kind::OnOff,
+        "an acknowledgement of two segments that does not open the window counts as a duplicate while there is a gap",
+        "__tcp_ack_snd_check, __tcp_select_window",
+        (|c| Value::from(c.ack_window), |c, v| c.ack_window = v.is_on()),
+    )
+    .only("QUIC's acknowledgements open no window"),
     Tcp::new(
         "quick-acks",
         Kind::Segments(1, 1000),

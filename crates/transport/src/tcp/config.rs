@@ -122,6 +122,8 @@ pub struct Config {
     /// The configuration of a congestion control that receives the same events and is recorded, but never used; its own
     /// `shadow` is the next one ([`cc::Shadowed`]).
     pub shadow: Option<Box<Config>>,
+    /// How CUBIC counts.
+    pub arithmetic: cc::Arithmetic,
     /// How CUBIC grows where Reno would have the larger window.
     pub reno_friendly: RenoFriendly,
     /// Initial window in segments (RFC 6928).
@@ -211,6 +213,9 @@ pub struct Config {
     /// Whether acknowledgements are sent at once where Linux does so: at the start, after disorder, to advertise a
     /// larger window, and after a pushed segment was read.
     pub hurried_acks: bool,
+    /// Whether an acknowledgement of two segments that does not open the window counts as a duplicate while there is a gap (Linux:
+    /// `__tcp_ack_snd_check`). Default false.
+    pub ack_window: bool,
     /// Quick acknowledgements: the number of segments at the start that are acknowledged at once (Linux: 16).
     pub quick_acks: u32,
     /// The largest delay of SACK compression, which begins after the third duplicate; zero switches it off (Linux: 1
@@ -273,6 +278,7 @@ impl Config {
             agent: None,
             faults: None,
             shadow: None,
+            arithmetic: cc::Arithmetic::default(),
             reno_friendly: RenoFriendly::default(),
             initial_window: 10,
             largest_segment: None,
@@ -312,6 +318,7 @@ impl Config {
             max_ack_delay: Span::from_millis(200),
             hurried_acks: true,
             quick_acks: 16,
+            ack_window: false,
             sack_compression: Span::from_millis(1),
             sack_compression_share: 5,
             sack_compression_slack: Span::ZERO,
@@ -359,7 +366,7 @@ impl Config {
             initial_window: u64::from(self.initial_window) * mss,
             slow_start: self.slow_start,
             reno_friendly: self.reno_friendly,
-            arithmetic: cc::Arithmetic::default(),
+            arithmetic: self.arithmetic,
             paced: self.paced,
             tick: self.tick,
             phase: self.phase,

@@ -68,6 +68,10 @@ pub(super) struct Receiver {
     hurried: bool,
     last_data: Option<Time>,
     compression: Span,
+    /// See [`Config::ack_window`], the window that was offered last, and whether the next acknowledgement offers as much.
+    ack_window: bool,
+    offered: u64,
+    opens: bool,
     /// The share of the RTT that bounds it, percent, and what its timer is late.
     compression_share: u32,
     slack: Span,
@@ -121,6 +125,9 @@ impl Receiver {
             hurried: config.hurried_acks,
             last_data: None,
             compression: if config.sack { config.sack_compression } else { Span::ZERO },
+            ack_window: config.ack_window,
+            offered: 0,
+            opens: true,
             compression_share: config.sack_compression_share,
             slack: config.sack_compression_slack,
             compressed_most: u8::try_from(config.sack_compression_acks).unwrap_or(u8::MAX),
@@ -225,6 +232,7 @@ impl Receiver {
             // RFC 5681 section 4.2: acknowledge at once when a gap is filled.
             self.due = Due::Now;
         } else if had_gap {
+            self.opens = !self.ack_window || self.window.opens(self.offered, u64::from(s.len), stored);
             self.schedule_duplicate(now, srtt);
         } else {
             self.schedule(now, srtt);
@@ -378,9 +386,10 @@ impl Receiver {
     /// Data arrived behind a gap: acknowledges at once, or compressed after some duplicates (Linux:
     /// `__tcp_ack_snd_check`).
     fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
+        let opens = std::mem::replace(&mut self.opens, true);
         if self.due == Due::Now
             || std::mem::take(&mut self.now)
-            || self.exceeds()
+            || (opens && self.exceeds())
             || self.compression.is_zero()
             || self.quick_mode()
             || self.compressed >= self.compressed_most
@@ -463,6 +472,7 @@ impl Receiver {
         let unit = (1 << self.window.scale) - 1;
         s.window = (self.window.edge.saturating_sub(s.ack) + unit) & !unit;
         self.window.edge = s.ack + s.window;
+        self.offered = s.window;
         s.echo = self.recent_timestamp;
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
         if self.window.is_half_taken(self.stored(), self.elsewhere()) {
@@ -508,6 +518,10 @@ impl Receiver {
         }
         let advertised = self.window.edge.saturating_sub(self.next);
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
+            self.due = Due::Now;
+        }
+        // What did not open the window is acknowledged once it is read (Linux: `tcp_cleanup_rbuf`).
+        if self.ack_window && bytes > 0 && self.exceeds() {
             self.due = Due::Now;
         }
         let least = if self.interactive { 2 } else { 1 };

@@ -112,6 +112,14 @@ impl Window {
         self.enlarge(self.window_of(taken), increment)
     }
 
+    /// Whether an acknowledgement would offer as much as the last one, `offered` bytes, if data in order of `len` bytes is stored beside
+    /// what is held and nobody has read it yet (Linux: `__tcp_select_window`).
+    pub fn opens(&self, offered: u64, len: u64, held: Held) -> bool {
+        let free = self.clamp.saturating_sub(self.window_of(held.memory(self.card) + len + self.card.overhead()));
+        let unit = (1 << self.scale) - 1;
+        (free.min(self.space) + unit) & !unit >= offered
+    }
+
     /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
     /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
     pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
