@@ -1,23 +1,25 @@
 //! A node of the simulator that is a kernel: its connections, and what happens to each when the kernel runs. One connection's call may have
 //! the kernel send packets of another, whose process is then told so (`Faults::ring`).
 
+mod connection;
 mod program;
 
 use crate::boot::{Boot, ORIGIN};
 use crate::card::Identity;
 use crate::control::{Command, Event as News, HOST};
-use crate::direction::Direction;
 use crate::end::{End, ip};
 use crate::error::Error;
 use crate::node::Node;
 use crate::programs::Module;
 use crate::segment::{self, Segment};
 use crate::tcp_info::TcpInfo;
+pub(crate) use connection::Connection;
+use connection::{Sent, Tuple, first};
 use haltere_net::fault::Faults;
-use haltere_net::{Address, ComponentId, Ecn, PathId, Span, Time};
-use haltere_transport::{CloseReason, Event, Role, Stats, StreamId};
+use haltere_net::{Address, ComponentId, Ecn, Span, Time};
+use haltere_transport::{Event, Role, StreamId};
 pub(crate) use program::Traffic;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The card of the network.
@@ -38,8 +40,6 @@ pub fn epoch(phase: Span) -> Span {
 
 /// A kernel that wants to rest for so long has done what it was told.
 const REST: Span = Span::from_micros(50);
-/// `ETIMEDOUT` and `ECONNREFUSED` of Linux.
-const TIMED_OUT: i32 = 110;
 /// Parameters of every host: memory that never limits a transfer, and nothing remembered of earlier connections.
 const PARAMETERS: [(&str, &str); 2] =
     [("net.ipv4.tcp_mem", "1048576 1048576 1048576"), ("net.ipv4.tcp_no_metrics_save", "1")];
@@ -57,138 +57,6 @@ const CUBIC: &str = "cubic";
 
 fn is_without_hystart(end: &End) -> bool {
     end.congestion == CUBIC && end.settings.without_hystart
-}
-
-/// The own address and port and the peer's.
-type Tuple = (SocketAddrV4, SocketAddrV4);
-
-/// A packet that the kernel has sent, on a path.
-type Sent = (PathId, Ecn, Vec<u8>);
-
-/// Takes the first of what happened, if it did by now.
-fn first<T>(all: &mut VecDeque<(Time, T)>, now: Time) -> Option<T> {
-    all.front().filter(|(at, _)| *at <= now)?;
-    all.pop_front().map(|(_, one)| one)
-}
-
-/// One end of a connection.
-#[derive(Debug, Default)]
-pub(crate) struct Connection {
-    /// The machine of the simulator's process, once it was called.
-    machine: Option<ComponentId>,
-    /// The server's port.
-    port: u16,
-    /// Its paths: the own address and the peer's.
-    ways: Vec<[Ipv4Addr; 2]>,
-    /// The addresses and ports of the connection, or of its first subflow, once they are known.
-    tuple: Option<Tuple>,
-    /// The program's number for it, once there is one.
-    socket: Option<u32>,
-    /// The packets that the kernel has sent, and when.
-    packets: VecDeque<(Time, Sent)>,
-    /// The events that are to be told, and since when.
-    events: VecDeque<(Time, Event)>,
-    /// The time of what happens.
-    at: Time,
-    pub readable: u64,
-    /// The peer has ended its stream, all of which was read by the program.
-    ended: bool,
-    finished_told: bool,
-    closed_told: bool,
-    pub connected: bool,
-    pub written: u64,
-    pub low_water: u64,
-    /// Somebody records it.
-    watched: bool,
-    /// The kernel's own state, as it was told last.
-    pub info: Option<TcpInfo>,
-    /// The segments that it has sent, by subflow.
-    directions: BTreeMap<Tuple, Direction>,
-    pub stats: Stats,
-    /// The packets of a flow whose ends are programs.
-    traffic: Option<Box<Traffic>>,
-}
-
-impl Connection {
-    /// When there is something to send or to tell, if there is.
-    fn output(&self) -> Option<Time> {
-        let (packet, event) = (self.packets.front().map(|one| one.0), self.events.front().map(|one| one.0));
-        packet.into_iter().chain(event).min()
-    }
-
-    /// Notes what is to be told to the application.
-    pub fn tell(&mut self, event: Event) {
-        self.events.push_back((self.at, event));
-    }
-
-    /// Bytes that were written and never sent. What MPTCP sends on two subflows counts twice.
-    pub fn unsent(&self) -> u64 {
-        self.written.saturating_sub(self.directions.values().map(Direction::data_sent).sum())
-    }
-
-    /// Bytes in flight, of all subflows.
-    pub fn in_flight(&self) -> u64 {
-        self.directions.values().map(Direction::in_flight).sum()
-    }
-
-    /// The path of a packet: the one with both its addresses. A further subflow of MPTCP may join addresses that are no pair: it takes
-    /// the path of that address which is not the first.
-    fn path(&self, own: Ipv4Addr, peer: Ipv4Addr) -> PathId {
-        let fits = |wanted: [bool; 2]| {
-            let same =
-                |way: &[Ipv4Addr; 2]| [way[0] == own, way[1] == peer].iter().zip(wanted).all(|(is, it)| *is || !it);
-            self.ways.iter().rposition(same)
-        };
-        let own_first = self.ways.first().is_none_or(|way| way[0] == own);
-        let one = if own_first { [false, true] } else { [true, false] };
-        let found = fits([true, true]).or_else(|| fits(one)).unwrap_or(0);
-        PathId(u8::try_from(found).unwrap_or(0))
-    }
-
-    pub fn tell_writable(&mut self) {
-        if self.unsent() < self.low_water {
-            self.low_water = 0;
-            self.tell(Event::Writable(StreamId(0)));
-        }
-    }
-
-    pub fn tell_ends(&mut self) {
-        if !self.ended || self.readable > 0 {
-            return;
-        }
-        if !std::mem::replace(&mut self.finished_told, true) {
-            self.tell(Event::Finished(StreamId(0)));
-        }
-        if self.directions.values().any(Direction::has_finished) && !std::mem::replace(&mut self.closed_told, true) {
-            self.tell(Event::Closed);
-        }
-    }
-
-    fn open(&mut self, now: Time) {
-        if !std::mem::replace(&mut self.connected, true) {
-            self.stats.connected_at = Some(now);
-            self.tell(Event::Connected);
-        }
-    }
-
-    fn fail(&mut self, errno: i32) {
-        let reason = match (errno, self.connected) {
-            (TIMED_OUT, false) => CloseReason::HandshakeTimeout,
-            (TIMED_OUT, true) => CloseReason::RetransmissionTimeout,
-            _ => CloseReason::ProtocolViolation("the kernel has given the connection up"),
-        };
-        if !std::mem::replace(&mut self.closed_told, true) {
-            self.tell(Event::Failed(reason));
-        }
-    }
-}
-
-impl Connection {
-    /// A connection with counters.
-    pub fn new(end: &End, stats: Stats) -> Connection {
-        let ways = end.ways.iter().map(|way| [way.own, way.peer].map(ip)).collect();
-        Connection { port: end.port, ways, stats, ..Connection::default() }
-    }
 }
 
 /// A kernel with its connections.
