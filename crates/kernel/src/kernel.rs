@@ -301,17 +301,17 @@ impl Kernel {
             }
             slot.interrupt[0] |= given > 0;
             left |= !slot.incoming.is_empty();
-            let mut wrong = false;
+            let mut lost = None;
             for (ring, wanted) in slot.interrupt.iter_mut().enumerate() {
                 if let (true, Some(pipe)) = (std::mem::take(wanted), &slot.pipe) {
-                    wrong |= write(pipe, &vhost::interrupt(ring)).is_err();
+                    lost = write(pipe, &vhost::interrupt(ring)).err().or(lost);
                 }
             }
             if let Some(why) = fault {
                 return Err(self.broken(why));
             }
-            if wrong {
-                return Err(self.broken(Fault("a network card takes no interrupts")));
+            if let Some(why) = lost {
+                return Err(self.lost(why));
             }
         }
         Ok(left)
