@@ -212,7 +212,7 @@ impl Kernel {
                 slot.incoming = frames;
             }
         }
-        self.run_at(now, until.max(now + 1))
+        self.run_at(now, until)
     }
 
     /// Runs the kernel from a time on, until another one or until it sends something. Returns the time of what it has sent.

@@ -520,7 +520,7 @@ impl Receiver {
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
             self.due = Due::Now;
         }
-        // What did not open the window is acknowledged once it is read (Linux: `tcp_cleanup_rbuf`).
+        // Data that did not open the window is acknowledged once it is read (Linux: `tcp_cleanup_rbuf`).
         if self.ack_window && bytes > 0 && self.exceeds() {
             self.due = Due::Now;
         }
