@@ -60,6 +60,7 @@ impl Kernels {
             number,
             end,
             opening: Opening::Connect,
+            ahead: None,
             opened: false,
             ended: false,
             recorded: [None; METRICS.len()],
@@ -96,6 +97,7 @@ impl Kernels {
             number,
             end,
             opening,
+            ahead: None,
             opened: false,
             ended: false,
             recorded: [None; METRICS.len()],
@@ -160,6 +162,8 @@ struct KernelEndpoint {
     number: u32,
     end: End,
     opening: Opening,
+    /// From when until when nothing else happens, for one call.
+    ahead: Option<[Time; 2]>,
     opened: bool,
     /// The application has ended its stream.
     ended: bool,
@@ -199,6 +203,11 @@ impl KernelEndpoint {
         }
     }
 
+    /// Until when the kernel may run in a call at this time.
+    fn until(&mut self, now: Time) -> Time {
+        self.ahead.take().filter(|[told, _]| *told == now).map_or(now, |[_, until]| until.max(now))
+    }
+
     fn with<T: Default>(&self, act: impl FnOnce(&mut Connection) -> T) -> T {
         self.host().get(self.number).map_or_else(T::default, act)
     }
@@ -231,6 +240,7 @@ impl Endpoint for KernelEndpoint {
     }
 
     fn on_packet(&mut self, packet: Packet<Body>, cx: &mut Cx<'_>) {
+        let until = self.until(cx.now);
         let mut host = self.host();
         host.called_by(self.number, cx.me);
         if cx.probing() {
@@ -246,14 +256,19 @@ impl Endpoint for KernelEndpoint {
                 }
             }
         }
-        host.run_ahead([cx.now, cx.horizon()], self.number);
+        host.run_ahead([cx.now, until], self.number);
         drop(host);
         self.record(before, cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        self.host().run_ahead([cx.now, cx.horizon()], self.number);
+        let until = self.until(cx.now);
+        self.host().run_ahead([cx.now, until], self.number);
         self.record(None, cx);
+    }
+
+    fn look_ahead(&mut self, now: Time, until: Time) {
+        self.ahead = Some([now, until]);
     }
 
     fn next_wake(&self) -> Time {

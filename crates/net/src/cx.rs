@@ -112,29 +112,17 @@ pub struct Cx<'a> {
     pub now: Time,
     /// The component that is called.
     pub me: ComponentId,
-    horizon: Time,
     probe: Option<&'a mut dyn Probe>,
 }
 
 impl<'a> Cx<'a> {
     /// A context without observation.
     pub fn new(now: Time, me: ComponentId) -> Cx<'a> {
-        Cx { now, me, horizon: now, probe: None }
+        Cx { now, me, probe: None }
     }
     /// A context whose reports go to `probe`, if there is one.
     pub fn with_probe(now: Time, me: ComponentId, probe: Option<&'a mut dyn Probe>) -> Cx<'a> {
-        Cx { now, me, horizon: now, probe }
-    }
-    /// The context for a component that may look ahead until `horizon`.
-    #[must_use]
-    pub fn until(self, horizon: Time) -> Cx<'a> {
-        Cx { horizon: self.horizon.max(horizon), ..self }
-    }
-    /// Before this time nothing happens in the world but what the component that is called does itself. It is `now` for all components that
-    /// did not ask for more.
-    #[inline]
-    pub fn horizon(&self) -> Time {
-        self.horizon
+        Cx { now, me, probe }
     }
     /// Whether a probe is attached. A component can skip the computation of its reports if not.
     #[inline]

@@ -214,6 +214,9 @@ pub trait Endpoint: Send {
     fn on_wake(&mut self, cx: &mut Cx<'_>);
     /// When the next timer is due, or [`Time::NEVER`].
     fn next_wake(&self) -> Time;
+    /// From `now` until then nothing happens in the world but what this endpoint's own process does. Transports that look ahead are told so
+    /// before each call; it holds for one call, at this instant.
+    fn look_ahead(&mut self, _now: Time, _until: Time) {}
     /// The next packet that may be sent now.
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<Packet<Body>>;
     /// The next event for the application.

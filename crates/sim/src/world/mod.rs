@@ -346,8 +346,10 @@ impl World {
         if let Some(recorder) = &mut self.recorder {
             recorder.received(end.process, self.now, &packet);
         }
-        let horizon = if self.processes[process].table.looks_ahead { self.horizon(process) } else { self.now };
-        let mut cx = context(self.now, self.elements.len() as u32 + end.process, &mut self.recorder).until(horizon);
+        if self.processes[process].table.looks_ahead {
+            self.tell_horizon(process);
+        }
+        let mut cx = context(self.now, self.elements.len() as u32 + end.process, &mut self.recorder);
         let table = &mut self.processes[process].table;
         table.note_on_radio(end.socket, Toward::Device, packet.len, self.now);
         if let Some(socket) = table.get_mut(end.socket) {
@@ -426,18 +428,23 @@ impl World {
             self.schedule.set(me, due);
             return;
         }
-        let horizon = if self.processes[process].table.looks_ahead { self.horizon(process) } else { self.now };
-        let mut cx = context(self.now, me, &mut self.recorder).until(horizon);
+        if self.processes[process].table.looks_ahead {
+            self.tell_horizon(process);
+        }
+        let mut cx = context(self.now, me, &mut self.recorder);
         self.processes[process].on_wake(process as u32, &mut self.tables, &mut cx);
         self.pump(process);
     }
 
-    /// The time before which nothing happens unless this process does it. The process is not scheduled any more, until it was pumped.
+    /// Tells a process the time before which nothing happens unless it does it, for the call that follows. The process is not scheduled any
+    /// more, until it was pumped.
     #[cold]
-    fn horizon(&mut self, process: usize) -> Time {
+    #[inline(never)]
+    fn tell_horizon(&mut self, process: usize) {
         self.schedule.set((self.elements.len() + process) as u32, Time::NEVER);
         let others = self.schedule.peek().map_or(Time::NEVER, |(at, _)| at);
-        others.min(self.processes[process].own_wake()).min(self.until)
+        let until = others.min(self.processes[process].own_wake()).min(self.until);
+        self.processes[process].table.look_ahead(self.now, until);
     }
 
     /// Lets the application take its sockets' events, then puts what they send into the network.

@@ -21,7 +21,7 @@ pub trait Transports: Send {
     /// # Errors
     /// Why there is none.
     fn endpoint(&mut self, role: Role, number: u32, port: Port) -> Result<Box<dyn Endpoint>, String>;
-    /// Whether they are told until when nothing else happens ([`Cx::horizon`]).
+    /// Whether they are told until when nothing else happens ([`Endpoint::look_ahead`]).
     fn look_ahead(&self) -> bool {
         false
     }
@@ -94,6 +94,12 @@ impl SocketTable {
         }
         self.activate(id);
         Ok(SocketId(id))
+    }
+
+    /// Tells all transports until when nothing else happens.
+    #[cold]
+    pub fn look_ahead(&mut self, now: Time, until: Time) {
+        self.sockets.iter_mut().flatten().for_each(|socket| socket.endpoint.look_ahead(now, until));
     }
 
     #[inline]
