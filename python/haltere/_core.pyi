@@ -55,6 +55,9 @@ class Scenario:
         subscriber's show when the run begins.
         """
 
+    def has_kernels(self, fidelity: str) -> bool:
+        """Return whether a run at a fidelity of the simulator has Linux kernels, on whose version its result depends."""
+
     def run(self, seed: int, replication: int, fidelity: str = "model", programs: str = "{}") -> str:
         """Run it and return its RunResult. Releases the interpreter's lock while it runs.
 

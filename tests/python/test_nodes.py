@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import haltere
+from haltere import core, fidelity
 from haltere.errors import InputError
 from haltere.evaluation.evaluating import LEFT_OUT, plan
 from rigs import needs_node
@@ -36,6 +38,20 @@ def test_an_evaluation_says_what_a_kernel_cannot_take_part_in() -> None:
     left = planned.study.document.data["parameters"][LEFT_OUT]
     assert any("has no switch" in reason for reason in left.values())
     assert len(left) < len(planned.study.document.data["experiments"])
+
+
+@needs_node
+def test_a_run_on_another_kernel_is_another_run() -> None:
+    def scenario(contender: str) -> core.Scenario:
+        flow = {"contender": contender, "app": "raw", "size": "2MB"}
+        link = {"rate": "20Mbit/s", "delay": "20ms"}
+        return core.Scenario(json.dumps({"topology": {"kind": "point-to-point", "link": link}, "flows": [flow]}))
+
+    on_kernel, production = scenario("tcp@linux/cubic"), scenario("quic@quinn/cubic")
+    kernel = fidelity.about("stack", on_kernel)["name"]
+    assert kernel in fidelity.identity("stack", on_kernel)
+    assert fidelity.about("stack", production) == fidelity.about("model", scenario("tcp/cubic")) == {}
+    assert fidelity.identity("stack", production) == "stack"
 
 
 def test_without_a_kernel_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -108,6 +108,11 @@ impl Scenario {
         to_json(&haltere_sim::build::placed(&self.parsed, at, seed, replication).map_err(refuse)?)
     }
 
+    /// Whether a run at a fidelity has Linux kernels.
+    fn has_kernels(&self, fidelity: &str) -> PyResult<bool> {
+        Ok(haltere_sim::build::has_kernels(&self.parsed, self::fidelity(fidelity)?))
+    }
+
     /// Runs it at a fidelity of the simulator and returns its `RunResult`; the interpreter is free meanwhile. `programs` has those of
     /// flows that programs carry, by the number of the flow (`haltere_kernel::Programs`).
     #[pyo3(signature = (seed, replication, fidelity = "model", programs = "{}"))]

@@ -54,6 +54,14 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// Whether Linux kernels are meant, with programs or without.
+    pub fn is_on_kernels(self) -> bool {
+        #[cfg(feature = "kernels")]
+        return matches!(self, Subject::Kernel { .. } | Subject::Program);
+        #[cfg(not(feature = "kernels"))]
+        false
+    }
+
     /// Whether programs on Linux kernels are meant.
     pub fn is_program(self) -> bool {
         #[cfg(feature = "kernels")]

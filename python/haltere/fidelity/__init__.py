@@ -84,11 +84,11 @@ def executor(fidelity: Fidelity, workers: int | None = None, extra: dict[str, An
     return named(fidelity).executor(workers, extra)
 
 
-def about(fidelity: Fidelity) -> dict[str, Any]:
-    """Return what results record of the machine at a fidelity: the kernel's name, version, timer frequency."""
-    return named(fidelity).about()
+def about(fidelity: Fidelity, scenario: Scenario | None = None) -> dict[str, Any]:
+    """Return what results of a scenario record of the machine: the kernel's name, version, timer frequency."""
+    return named(fidelity).about(scenario)
 
 
-def identity(fidelity: Fidelity) -> str:
+def identity(fidelity: Fidelity, scenario: Scenario | None = None) -> str:
     """Return what a run's result depends on besides scenario, seed and version."""
-    return named(fidelity).identity()
+    return named(fidelity).identity(scenario)

@@ -9,11 +9,31 @@ from typing import TYPE_CHECKING, Any
 from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from haltere.core import Scenario
     from haltere.executor import Executor
 
 BATCH_S = 30.0
 """Length of a cluster's batches, each of which begins with the start of a kernel."""
+
+
+def chosen_kernel() -> dict[str, Any]:
+    """Return name, version, timer frequency and configuration of the user-mode Linux that runs take.
+
+    Raises:
+        InputError: if there is none.
+    """
+    from haltere.rig import kernel  # noqa: PLC0415 (help loads nothing heavy)
+
+    return dict(_found(kernel.cache(), os.environ.get("HALTERE_KERNEL")))
+
+
+@cache
+def _found(folder: Path, name: str | None) -> dict[str, Any]:  # noqa: ARG001 (the answer depends on it)
+    from haltere.rig import kernel  # noqa: PLC0415
+
+    return dict(kernel.find(name).about())
 
 
 class Linux(Venue):
@@ -39,12 +59,9 @@ class Linux(Venue):
 
         return linux(workers, extra)
 
-    @cache  # noqa: B019 (there is one such object)
-    def about(self) -> dict[str, Any]:
+    def about(self, scenario: Scenario | None = None) -> dict[str, Any]:  # noqa: ARG002 (every run has the kernel)
         """Return the kernel's name, version, timer frequency and configuration."""
-        from haltere.rig import kernel  # noqa: PLC0415 (help loads nothing heavy)
-
-        return dict(kernel.find().about())
+        return dict(chosen_kernel())
 
 
 class Testbed(Venue):
@@ -70,6 +87,6 @@ class Testbed(Venue):
 
         return testbed(workers, extra)
 
-    def about(self) -> dict[str, Any]:
+    def about(self, scenario: Scenario | None = None) -> dict[str, Any]:  # noqa: ARG002 (there is one kernel)
         """Return the kernel's release."""
         return {"name": os.uname().release, "version": os.uname().release}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from haltere.errors import ArgumentError
+from haltere.errors import ArgumentError, InputError
+from haltere.fidelity.real import chosen_kernel
 from haltere.fidelity.venue import Description, Venue
 
 if TYPE_CHECKING:
@@ -52,12 +53,22 @@ class Stack(Venue):
             )
         return ProcessExecutor(workers, self.description.name, seconds, nodes.run)
 
+    def about(self, scenario: Scenario | None = None) -> dict[str, Any]:
+        """Return the kernel's name, version, timer frequency and configuration, if the scenario has kernels."""
+        if self.description.modelled or scenario is None or not scenario.has_kernels(self.description.name):
+            return {}
+        try:
+            return chosen_kernel()
+        except InputError:
+            # Its runs say what they lack.
+            return {}
+
 
 class Model(Stack):
     """The simulator with transports of its own."""
 
     description = Description(name="model", summary="the simulator", simulated=True, virtual=True)
 
-    def identity(self) -> str:
+    def identity(self, scenario: Scenario | None = None) -> str:  # noqa: ARG002
         """Return nothing: scenario, seed and version say all."""
         return ""

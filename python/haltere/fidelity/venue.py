@@ -53,11 +53,11 @@ class Venue(ABC):
             InputError: if this machine lacks what it takes; the error says how to get it.
         """
 
-    def about(self) -> dict[str, Any]:
-        """Return what results record of the machine: the kernel's name, version, timer frequency."""
+    def about(self, scenario: Scenario | None = None) -> dict[str, Any]:  # noqa: ARG002 (most know no machine)
+        """Return what results of a scenario record of the machine: the kernel's name, version, timer frequency."""
         return {}
 
-    def identity(self) -> str:
+    def identity(self, scenario: Scenario | None = None) -> str:
         """Return what a run's result depends on besides scenario, seed and version."""
-        about = self.about()
+        about = self.about(scenario)
         return f"{self.description.name} {about['name']}" if about else self.description.name

@@ -32,8 +32,8 @@ QUICK_S = 0.5
 def choose(kept: Kept, folder: Path, experiments: Sequence[str]) -> tuple[Canary, ...]:
     """Run some quick runs of a study's experiments, spread over their treatments, and return them with their metrics.
 
-    Fidelities that are not simulated have none: their runs are not exact. Measured paths have none either, nor has a
-    study that names code of users, which need not be there when it is asked.
+    Fidelities that are not simulated have none: their runs are not exact. Measured paths have none either, nor have
+    runs with code of users, with programs or on Linux kernels, which need not be there when it is asked.
     """
     if not _simulated(kept):
         return ()
@@ -42,6 +42,8 @@ def choose(kept: Kept, folder: Path, experiments: Sequence[str]) -> tuple[Canary
         return ()
     found: list[tuple[float, Canary]] = []
     for run in islice(_spread(study, experiments, kept.replications), TRIED):
+        if fidelity.about(run.fidelity, run.scenario):
+            continue
         began = time.process_time()
         metrics = measured(study, run)
         treatment = run.treatment

@@ -222,7 +222,7 @@ class Campaign:
             },
             "fidelities": list(self.study.fidelities),
             "paths": {key: summary.described() for key, summary in self.summaries().items()},
-            "kernels": {name: about for name in self.study.fidelities if (about := fidelity.about(name))},
+            "kernels": {name: about for name in self.study.fidelities if (about := self._kernel(name))},
             "replications": self.replications,
             "seed": self.study.header.seed,
             "counts": {"runs": len(ordered), "ok": len(ordered) - failed, "failed": failed},
@@ -231,6 +231,11 @@ class Campaign:
             "git_commit": _git_commit(self.study.directory),
             "machine": _machine(),
         }
+
+    def _kernel(self, name: fidelity.Fidelity) -> dict[str, Any]:
+        """Return what the manifest records of the kernel on which runs of a fidelity depend, if any does."""
+        scenarios = (run.scenario for run in self.plan if run.fidelity == name and run.replication == 0)
+        return next(filter(None, (fidelity.about(name, scenario) for scenario in scenarios)), {})
 
     def summaries(self) -> dict[str, Summary]:
         """Return the measured paths that the campaign's scenarios draw from, as the study names them."""

@@ -75,7 +75,7 @@ class Run:
     def id(self) -> str:
         """The run's identity: a hash of scenario, seed, replication, version, and the kernel of a real run."""
         parts = [core.VERSION, str(self.seed), str(self.replication), self.scenario_json]
-        text = "\n".join([*parts, *filter(None, [identity(self.fidelity)])])
+        text = "\n".join([*parts, *filter(None, [identity(self.fidelity, self.scenario)])])
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 

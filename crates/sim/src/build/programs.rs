@@ -112,6 +112,11 @@ pub fn placed(_: &Scenario, _: Fidelity, _: u64, _: u64) -> Result<Vec<Placed>, 
     Ok(Vec::new())
 }
 
+/// Whether a run at a fidelity has Linux kernels, on whose version its result then depends.
+pub fn has_kernels(scenario: &Scenario, fidelity: Fidelity) -> bool {
+    scenario.flows.iter().any(|flow| flow.contender.at(fidelity).is_ok_and(Subject::is_on_kernels))
+}
+
 /// Whether a contender names an implementation; most do not, and are never carried by programs.
 #[cfg(feature = "kernels")]
 fn may_be_program(contender: &Contender) -> bool {
