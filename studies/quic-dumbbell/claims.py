@@ -479,13 +479,17 @@ def fairness_of_mixed_pairs(tables: Tables) -> dict[str, str]:
 
 @value
 def held_behind_holes(tables: Tables) -> dict[str, str]:
-    """The share of the time for which the client holds data behind missing data, under loss, for 32 MB."""
-    flows = tables.flows.filter((pl.col("experiment") == "base") & (pl.col("status") == "ok"))
+    """The share of the time for which the client holds data behind missing data, under loss, for 32 MB.
+
+    Nothing of clients that do not tell, which are programs.
+    """
+    flows = tables.flows.filter((pl.col("experiment") == "base") & pl.col("blocked_s").is_not_null())
+    flows = flows.filter(pl.col("status") == "ok")
     flows = flows.filter((pl.col("size") == "32MB") & (pl.col("loss") != "0%"))
     share = (pl.col("blocked_s") / pl.col("completion_s")).mean() * 100
     means = flows.group_by("transport", "congestion").agg(share.alias("share"))
     return {
-        f"{row['transport']}_{row['congestion']}": f"{row['share']:.0f} %" for row in means.sort("transport").to_dicts()
+        f"{row['transport']}_{row['congestion']}": f"{row['share']:.0f} %" for row in means.sort("transport", "congestion").to_dicts()
     }
 
 

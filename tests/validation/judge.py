@@ -82,7 +82,7 @@ class Path:
 
 
 def features(side: Side, path: Path) -> Numbers:
-    """What a judge sees of a flow: its windows and the times of its packets, in units of the path."""
+    """The features of a flow that a judge sees: its windows and the times of its packets, in units of the path."""
     data = [packet for packet in side.of("sent") if packet.len]
     acks = side.of("received")
     rtt, packet_s = path.rtt_ms * 1e-3, 1500 * 8 / (path.rate_mbps * 1e6)

@@ -287,13 +287,14 @@ def _words(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def _values(found: Any, folder: Path) -> dict[str, Value]:
+    """Return what the study's values are. One whose data the results lack, as of an experiment that was not run, is left out."""
     code = Code.of(folder)
     values: dict[str, Value] = {}
     for one in load(folder).values:
         try:
             given = one.of(found)
-        except claims.MissingDataError as missing:
-            raise InputError(str(missing), place=code.place_of(one.of), field=one.name) from None
+        except claims.MissingDataError:
+            continue
         except Exception as error:
             raise InputError(claims.broken(code, error, one.of), field=one.name) from None
         several = given if isinstance(given, Mapping) else {"": given}

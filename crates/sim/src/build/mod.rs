@@ -48,7 +48,7 @@ use haltere_net::rng::Streams;
 use haltere_net::topology::{NodeId, Topology};
 use haltere_transport::cc::Desk;
 use mqtt::Brokers;
-pub use programs::{Placed, Programs, placed};
+pub use programs::{Placed, Programs, has_kernels, placed};
 use roster::Roster;
 pub(crate) use roster::{Owner, Part};
 use std::collections::BTreeMap;
