@@ -56,7 +56,7 @@ class Scenario:
         """
 
     def has_kernels(self, fidelity: str) -> bool:
-        """Return whether a run at a fidelity of the simulator has Linux kernels, on whose version its result depends."""
+        """Return whether a run at a fidelity has Linux kernels, on whose version its result depends."""
 
     def run(self, seed: int, replication: int, fidelity: str = "model", programs: str = "{}") -> str:
         """Run it and return its RunResult. Releases the interpreter's lock while it runs.

@@ -489,7 +489,8 @@ def held_behind_holes(tables: Tables) -> dict[str, str]:
     share = (pl.col("blocked_s") / pl.col("completion_s")).mean() * 100
     means = flows.group_by("transport", "congestion").agg(share.alias("share"))
     return {
-        f"{row['transport']}_{row['congestion']}": f"{row['share']:.0f} %" for row in means.sort("transport", "congestion").to_dicts()
+        f"{row['transport']}_{row['congestion']}": f"{row['share']:.0f} %"
+        for row in means.sort("transport", "congestion").to_dicts()
     }
 
 

@@ -1,12 +1,14 @@
 """A judge that knows neither model nor kernel: `judge.py [--scenarios N] [--workers N] [--json FILE]`.
 
-Flows of several congestion controls run over random paths, each on kernels that are nodes of the simulator and in the model, with the
-same losses. Classifiers of scikit-learn see their packets at the sender's interface (times, bytes, acknowledgements, windows), in
-units of the path's RTT and bandwidth-delay product, and are asked two things:
+Flows of several congestion controls run over random paths, each on kernels that are nodes of the simulator and in the
+model, with the same losses. Classifiers of scikit-learn see their packets at the sender's interface (times, bytes,
+acknowledgements, windows), in units of the path's RTT and bandwidth-delay product, and are asked two things:
 
-- Which congestion control sent a flow? Trained on the kernel's flows of other paths alone, asked of the kernel's and of the model's.
-- Did the kernel send it, or the model? Trained and asked by cross-validation over paths, with one classifier for each control and one
-  for all. The answer is the area under the curve (AUC) of receiver operating characteristics: 0.5 is chance.
+- Which congestion control sent a flow? Trained on the kernel's flows of other paths alone, asked of the kernel's and of
+  the model's.
+- Did the kernel send it, or the model? Trained and asked by cross-validation over paths, with one classifier for each
+  control and one for all. The answer is the area under the curve (AUC) of receiver operating characteristics: 0.5 is
+  chance.
 
 Intervals are 95 % by resampling paths. Flows that are the same to the last packet cannot be told apart, and count.
 """
@@ -62,7 +64,7 @@ class Path:
 
     @classmethod
     def drawn(cls, dice: random.Random) -> Path:
-        """Draw one. A flow lasts some 60 round trips and at least 4 s at the full rate, so that losses and recoveries show."""
+        """Draw one. A flow lasts at least 60 round trips and 4 s at the full rate, so that recoveries show."""
         rate, rtt = 10 ** dice.uniform(0.7, 1.7), dice.randint(10, 100)
         seconds = max(4.0, 60 * rtt * 1e-3)
         queue, loss = 2 ** dice.uniform(-1, 1), dice.choice(["0%", "0%", "0.05%", "0.2%"])
@@ -127,7 +129,7 @@ class Flow:
     seen: Numbers
 
 
-def run(paths: Sequence[Path], workers: int, tell: Callable[[str], None]) -> list[Flow]:
+def run(paths: Sequence[Path], workers: int, tell: Callable[[str], object]) -> list[Flow]:
     """Run every control over every path, on kernels and in the model."""
     work = [(i, control, of_kernel) for i in range(len(paths)) for control in CONTROLS for of_kernel in (True, False)]
 
@@ -168,7 +170,7 @@ def _of(flows: Sequence[Flow]) -> tuple[Numbers, Numbers]:
 
 
 def recognition(flows: Sequence[Flow]) -> dict[str, Any]:
-    """How often the control is named rightly, of the kernel's flows and of the model's, by what the kernel's flows of other paths taught."""
+    """How often the control of the kernel's and of the model's flows is named rightly, as taught by the kernel's."""
     seen, groups = _of(flows)
     control = np.array([flow.control for flow in flows])
     kernel = np.array([flow.of_kernel for flow in flows])
@@ -223,8 +225,10 @@ def table(found: dict[str, Any]) -> str:
         return "{:.2f} [{:.2f}, {:.2f}]".format(*value)
 
     lines = ["| asked | answer |", "| --- | --- |"]
-    for who in ("kernel", "model"):
-        lines.append(f"| the control, of the {who}'s flows: share named rightly | {number(found['recognition'][who]['share'])} |")
+    lines += [
+        f"| the control, of the {who}'s flows: share named rightly | {number(of['share'])} |"
+        for who, of in found["recognition"].items()
+    ]
     for control, value in found["auc"].items():
         what = "of all flows" if control == "all" else f"of {control}"
         lines.append(f"| kernel or model, {what}: AUC | {number(value)} |")
@@ -240,7 +244,7 @@ def main() -> None:
     given = parser.parse_args()
     dice = random.Random(SEED)
     paths = [Path.drawn(dice) for _ in range(given.scenarios)]
-    found = judged(run(paths, given.workers, lambda text: print(text, file=sys.stderr)))
+    found = judged(run(paths, given.workers, lambda text: sys.stderr.write(text + "\n")))
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
     sys.stdout.write(table(found) + "\n")

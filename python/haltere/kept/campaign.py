@@ -287,7 +287,7 @@ def _words(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def _values(found: Any, folder: Path) -> dict[str, Value]:
-    """Return what the study's values are. One whose data the results lack, as of an experiment that was not run, is left out."""
+    """Return what the study's values are, without those whose data the results lack: some experiment was not run."""
     code = Code.of(folder)
     values: dict[str, Value] = {}
     for one in load(folder).values:
