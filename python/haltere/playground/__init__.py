@@ -29,7 +29,8 @@ __all__ = ["PAGE", "page", "write"]
 
 PAGE = "playground.html"
 """The page's usual name."""
-_PAGE = ("dom", "lines", "scenario", "entries", "tables", "module", "pool", "address", "form", "results", "page")
+_BOTH = ("dom", "lines", "scenario", "tables", "module", "pool", "unpack")
+_PAGE = (*_BOTH, "entries", "address", "form", "results", "page")
 _WORKER = ("module", "worker")
 _LABELS = {"rate": "Rate", "rtt": "RTT", "loss": "Random loss down", "queue": "Queue or its limit"}
 _APPS = (("https", "HTTPS (TLS 1.3)"), ("raw", "a raw transfer"), ("ssh", "scp over SSH"))
@@ -56,7 +57,7 @@ def page(module: bytes) -> str:
     told = words()
     return pages.page(
         "playground.html.j2",
-        own_style=_asset("page.css"),
+        own_style=_asset("shared.css") + _asset("page.css"),
         link=[_field(name) for name in _LABELS],
         apps=_APPS,
         caption=shown.CAPTION,
@@ -64,7 +65,7 @@ def page(module: bytes) -> str:
         # In a page "</" would end the element.
         words_json=json.dumps(told, ensure_ascii=False, sort_keys=True).replace("</", "<\\/"),
         worker=bundle(_WORKER),
-        module=base64.b64encode(gzip.compress(module, mtime=0)).decode(),
+        module=_packed(module),
         own_script=bundle(_PAGE),
     )
 
@@ -77,16 +78,24 @@ def words() -> dict[str, Any]:
     return {
         "alone": [asdict(one) for one in shown.ALONE],
         "shared": [asdict(one) for one in shown.SHARED],
+        "latency": [asdict(one) for one in shown.LATENCY],
         "footnote": shown.FOOTNOTE,
         "metrics": {
             "time": {"alike": METRICS["completion_time"].alike},
             "goodput": {"alike": METRICS["goodput"].alike, "divisor": METRICS["goodput"].divisor},
+            "latency": {"alike": METRICS["latency"].alike},
             "all_pairs": ALL_PAIRS,
         },
         "usual": link
         | {"app": usual.app, "stagger": conditions.STAGGER_MS, "measured_from": conditions.SHARE_MEASURED_FROM},
-        "question": {"contenders": ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr"], "share": False, "preset": ""}
-        | {"rate": "40Mbit/s", "rtt": "50ms", "loss": "1%", "queue": "", "app": usual.app, "seed": usual.seed}
+        "question": {
+            "contenders": ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr"],
+            "share": False,
+            "paths": [],
+            "preset": "",
+        }
+        | {"rate": "40Mbit/s", "rtt": "50ms", "loss": "1%", "queue": "", "probe": "", "app": usual.app}
+        | {"seed": usual.seed}
         | given,
     }
 
@@ -112,6 +121,10 @@ def _field(name: str) -> dict[str, str]:
     about = next(about for field, about in stated(PathConditions) if field.name == name)
     usual = conditions.USUAL | {"rtt": conditions.USUAL_RTT, "loss": conditions.NO_LOSS}
     return {"name": name, "label": _LABELS[name], "usual": usual[name], "help": about.help.replace("`", "")}
+
+
+def _packed(module: bytes) -> str:
+    return base64.b64encode(gzip.compress(module, mtime=0)).decode()
 
 
 def _asset(name: str) -> str:
