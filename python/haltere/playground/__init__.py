@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,15 +25,18 @@ from haltere.figures import pages
 from haltere.files import write_whole
 from haltere.metrics import METRICS
 
-__all__ = ["PAGE", "page", "write"]
+__all__ = ["PAGE", "Parts", "module_of", "page", "parts", "write"]
 
 PAGE = "playground.html"
 """The page's usual name."""
+_BUILT = Path(__file__).parents[3] / "target" / "playground" / PAGE
 _BOTH = ("dom", "lines", "scenario", "tables", "module", "pool", "unpack")
 _PAGE = (*_BOTH, "entries", "address", "form", "results", "page")
+_ASK = (*_BOTH, "treatment", "ask")
 _WORKER = ("module", "worker")
 _LABELS = {"rate": "Rate", "rtt": "RTT", "loss": "Random loss down", "queue": "Queue or its limit"}
 _APPS = (("https", "HTTPS (TLS 1.3)"), ("raw", "a raw transfer"), ("ssh", "scp over SSH"))
+_MODULE = re.compile(r'<script type="text/plain" id="module">([^<]*)</script>')
 _TOP = re.compile(r"^(?:export )?(?:async )?(?:const|let|function|class) \[?\{?(\w+)", re.MULTILINE)
 
 
@@ -68,6 +71,43 @@ def page(module: bytes) -> str:
         module=_packed(module),
         own_script=bundle(_PAGE),
     )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What another page needs to run the simulator: each is a text that stands in the page.
+
+    The simulator's `module`, packed; the script of its `worker`; the `script` of the page itself, and its `style`.
+    """
+
+    module: str
+    worker: str
+    script: str
+    style: str
+
+
+def parts(module: bytes) -> Parts:
+    """Return what a report needs to run treatments of its campaign, as the file `ask.mjs` does."""
+    return Parts(_packed(module), bundle(_WORKER), bundle(_ASK), _asset("shared.css") + _asset("ask.css"))
+
+
+def module_of(page: Path | None = None) -> bytes:
+    """Return the module of WebAssembly that the playground's page has in it (default: that of this clone).
+
+    Raises:
+        haltere.errors.InputError: if there is no such page.
+    """
+    place = page or _BUILT
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        right = "the page that `make playground` builds"
+        raise InputError("the playground's page is not there", place=Place(str(place)), right=right) from None
+    found = _MODULE.search(text)
+    if found is None:
+        right = "a page that `make playground` wrote"
+        raise InputError("has no simulator in it", place=Place(str(place)), right=right)
+    return gzip.decompress(base64.b64decode(found[1]))
 
 
 def words() -> dict[str, Any]:
