@@ -75,7 +75,7 @@ def page(module: bytes) -> str:
 
 @dataclass(frozen=True)
 class Parts:
-    """What another page needs to run the simulator: each is a text that stands in the page.
+    """The texts that stand in another page which runs the simulator.
 
     The simulator's `module`, packed; the script of its `worker`; the `script` of the page itself, and its `style`.
     """

@@ -176,7 +176,7 @@ async function run() {
     running(false);
     shown = { here: sets[0], other: other && { ...other, here: sets[1] } };
     show();
-    say(at("ask-same").textContent);
+    say("Done.");
     section.dataset.answered = "yes";
   } catch (error) {
     if (mine !== asks) return;
@@ -203,12 +203,13 @@ function table() {
   const column = experiment().columns[metric()];
   const several = own.runs.some((run) => run.flows.length > 1);
   const heads = ["Replication", ...(several ? ["Flow"] : []), "Campaign", ...(shown ? ["Here", "Equal"] : []), ...(shown?.other ? ["Changed"] : [])];
-  const line = (kind, cells) => {
-    const row = element("tr", "");
-    row.append(...cells.map(([text, attributes = {}]) => element(kind, text, attributes)));
+  // On a phone a row is no row to the browser any more: the roles stay.
+  const line = (kind, role, cells) => {
+    const row = element("tr", "", { role: "row" });
+    row.append(...cells.map(([text, kept], place) => element(kind, text, { role, class: kept, ...(kind === "td" ? { "data-label": heads[place] } : { scope: "col" }) })));
     return row;
   };
-  at("ask-rows").tHead.replaceChildren(line("th", heads.map((head) => [head, { scope: "col", class: head === "Equal" ? "" : "num" }])));
+  at("ask-rows").tHead.replaceChildren(line("th", "columnheader", heads.map((head) => [head, head === "Equal" ? "" : "num"])));
   at("ask-rows").caption.textContent = `${column.label}, each replication${column.raw ? `, ${column.raw}` : ""}`;
   const value = (run, flow) => (run?.error ? "failed" : exact(run?.flows[flow]?.[metric()]));
   at("ask-rows").tBodies[0].replaceChildren(...own.runs.flatMap((run, place) => {
@@ -216,10 +217,10 @@ function table() {
     const count = Math.max(1, run.flows.length, here?.flows.length ?? 0);
     return Array.from({ length: count }, (_, flow) => {
       const [theirs, ours] = [value(run, flow), value(here, flow)];
-      const cells = [[String(run.replication), { class: "num" }], ...(several ? [[String(flow), { class: "num" }]] : []), [theirs, { class: "num" }]];
-      if (shown) cells.push([ours, { class: "num" }], [ours === theirs ? "✓ yes" : "✗ no"]);
-      if (shown?.other) cells.push([value(shown.other.here[place], flow), { class: "num" }]);
-      return line("td", cells);
+      const cells = [[String(run.replication), "num"], ...(several ? [[String(flow), "num"]] : []), [theirs, "num"]];
+      if (shown) cells.push([ours, "num"], [ours === theirs ? "✓ yes" : "✗ no", ""]);
+      if (shown?.other) cells.push([value(shown.other.here[place], flow), "num"]);
+      return line("td", "cell", cells);
     });
   }));
 }

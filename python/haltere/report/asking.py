@@ -33,7 +33,7 @@ _OTHER = "A file that the study names has changed since this treatment was run. 
 
 @dataclass(frozen=True)
 class Asking:
-    """What a report needs to be asked: each is a text that stands in the page."""
+    """The texts that stand in a report which can be asked."""
 
     data: str
     module: str

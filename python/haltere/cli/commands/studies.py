@@ -72,9 +72,7 @@ def report(
     ] = False,
     playground: Annotated[
         Path | None,
-        typer.Option(
-            help="The page of `make playground`, for --ask (default: that of this clone, if it was built)."
-        ),
+        typer.Option(help="The page of `make playground`, for --ask (default: that of this clone, if it was built)."),
     ] = None,
 ) -> None:
     """Write the report of some results: one HTML file, and each figure as SVG and PDF.
