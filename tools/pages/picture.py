@@ -29,14 +29,12 @@ QUESTION = (
     "c=tcp%2Fcubic&c=tcp%2Fbbr&c=quic%2Fcubic&c=quic%2Fbbr&rate=40Mbit%2Fs&rtt=50ms&loss=1%25&size=8MiB&replications=10"
 )
 DONE = """document.body?.dataset.traced !== undefined
-    && (scrollTo(0, document.getElementById("results").offsetTop - 16), true)"""
+    && (scrollTo({ top: document.getElementById("results").offsetTop, behavior: "instant" }), true)"""
 """When the page has answered, and shows its answer at the top of the window."""
 WIDTH, HEIGHT = 1100, 900
 """The window, in pixels."""
 SECONDS = 300
 """The time that a page has to answer; a free machine needs five."""
-COLOURS = 128
-"""A palette of so many colours keeps text and figures sharp in a quarter of the bytes."""
 LARGEST = 250_000
 """Bytes that a picture may have: it is part of the repository."""
 
@@ -146,7 +144,7 @@ def photograph(page: Path) -> Iterator[Path]:
             taken = one.picture()
         file = FIGURES / f"playground-{scheme}.png"
         with Image.open(io.BytesIO(taken)) as whole:
-            whole.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+            whole.convert("RGB").save(file, optimize=True)
         size = file.stat().st_size
         if size > LARGEST:
             sys.exit(f"{file} has {size} bytes, more than {LARGEST}: show less of the page")
