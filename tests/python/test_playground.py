@@ -19,8 +19,8 @@ import haltere as package
 from browser import ask
 from conftest import ROOT
 from haltere import playground
-from haltere.adhoc.conditions import Comparison
-from haltere.adhoc.shown import ALONE, SHARED
+from haltere.adhoc.conditions import Comparison, PathConditions
+from haltere.adhoc.shown import ALONE, LATENCY, SHARED
 from haltere.cli import compare as cli
 from haltere.errors import InputError
 
@@ -28,7 +28,7 @@ MODULE = ROOT / "target" / "playground" / "playground.wasm"
 LINK = ("preset", "rate", "rtt", "loss", "queue")
 QUICK = {"contenders": ["tcp/cubic", "quic/bbr"], "share": False, "preset": "", "rate": "10Mbit/s", "rtt": "21ms"}
 QUICK |= {"loss": "2%", "queue": "", "app": "https", "size": "200kB", "duration": "12s", "flows": 1, "seed": 1}
-QUICK |= {"replications": 7}
+QUICK |= {"replications": 7, "paths": [], "probe": ""}
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,22 @@ def told(module: Path, questions: list[dict[str, Any]], *, run: bool = False) ->
 
 def comparison(question: dict[str, Any]) -> Comparison:
     cell = question["preset"] == "wifi"
-    link = {name: question[name] for name in LINK if question[name] and not (cell and name != "preset")}
+    several = [PathConditions.parse(text) for text in question["paths"]]
+    link: dict[str, Any] = (
+        {} if several else {n: question[n] for n in LINK if question[n] and not (cell and n != "preset")}
+    )
+    link |= {"paths": several, "probe": question["probe"] or None}
     used = {"duration"} if question["share"] else {"size"}
     others = {name: question[name] for name in ("app", "share", "flows", "replications", "seed", *used)}
     return Comparison(**link, **others)
+
+
+PATHS = [
+    "rate=20Mbit/s,rtt=10ms,queue=50p,loss=1%",
+    "4g,rate=5Mbit/s,backup",
+    "down-delay=7ms,mtu=1400B,bql=false,ring=64p",
+    "preset=dsl,rtt=31ns",
+]
 
 
 def drawn(number: int) -> dict[str, Any]:
@@ -80,6 +92,8 @@ def drawn(number: int) -> dict[str, Any]:
         "loss": dice.choice(["", "0.5%"]),
         "queue": dice.choice(["", "1bdp", "fq_codel", "red:ecn=true"]),
         "app": dice.choice(["https", "raw", *(["ssh"] if all(one.startswith("tcp") for one in contenders) else [])]),
+        "paths": dice.choice([[], [], PATHS[:1], PATHS[1:3], PATHS]),
+        "probe": dice.choice(["", "", "icmp:1450B:100ms", "udp:100B:1s:stop-and-wait", "tcp:64B:1s:free-running"]),
         "size": dice.choice(["1MB", "8MiB"]),
         "duration": dice.choice(["15s", "1min"]),
         "flows": dice.choice([1, 1, 3]),
@@ -110,7 +124,10 @@ def test_the_command_asks_the_same(module: Path) -> None:
         rest = words[first:]
         while rest:
             name = rest.pop(0).removeprefix("--")
-            given[name] = True if name == "share" else rest.pop(0)
+            if name == "path":
+                given.setdefault("paths", []).append(PathConditions.parse(rest.pop(0)))
+            else:
+                given[name] = True if name == "share" else rest.pop(0)
         numbers = {name: int(given[name]) for name in ("flows", "replications", "seed") if name in given}
         assert Comparison(**(given | numbers)) == comparison(question)
 
@@ -132,13 +149,17 @@ def alike(ours: Any, theirs: Any) -> bool:
         {"share": True},
         {"share": True, "flows": 2, "replications": 2, "queue": "fq_codel"},
         {"share": True, "contenders": ["tcp/cubic"] * 5, "replications": 2},
+        {"contenders": ["mptcp/cubic", "mpquic/cubic", "tcp/cubic"], "paths": PATHS[:1] + PATHS[2:3]},
+        {"probe": "icmp:1450B:20ms", "size": "2MB"},
+        {"share": True, "probe": "udp:100B:50ms:stop-and-wait", "replications": 2},
     ],
 )
 def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, Any]) -> None:
     question = QUICK | changes
     (found,) = told(module, [question], run=True)
     what, contenders = comparison(question), question["contenders"]
-    own = {name: getattr(what, name) for name in (*LINK, "app", "share", "flows", "replications", "seed", "duration")}
+    named = (*LINK, "paths", "probe", "app", "share", "flows", "replications", "seed", "duration")
+    own = {name: getattr(what, name) for name in named}
     ours = package.compare(contenders, **own, size=what.size)
     entries = ours.to_dicts()
     for one, theirs in zip(entries, found["entries"], strict=True):
@@ -147,12 +168,33 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
     groups = [entries[at::count] for at in range(count)]
     shares = cli._shares_of(groups, [list(range(count))]) if what.share else {}
     columns = SHARED if what.share else ALONE
+    probed = bool(question["probe"]) and not what.share
     assert found["table"] == [
-        [cli._cell(c, shares[at] if c.field == "share" else cli._values(c, group)) for c in columns]
+        [
+            *(cli._cell(c, shares[at] if c.field == "share" else cli._values(c, group)) for c in columns),
+            *(cli.cells(group) if probed else ()),
+        ]
         for at, group in enumerate(groups)
     ]
     said = ours.verdict.splitlines()
     assert found["lines"][len(found["lines"]) - len(said) :] == said
+    if question["probe"] and what.share:
+        assert cli.sentence(groups[0]) in found["lines"]
+
+
+def test_the_columns_of_probes_are_those_of_compare() -> None:
+    assert [one["title"] for one in playground.words()["latency"]] == [one.title for one in LATENCY]
+
+
+def test_a_wrong_path_is_said_at_its_field(page: Path) -> None:
+    said = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        if (at("problem")?.hidden !== false) return "";
+        return `${page.document.activeElement.id} ${at("problem").textContent}`;""",
+        fragment=f"{ADDRESS}&path=rate%3D5Mbit%2Fs&path=speed%3D5Mbit%2Fs",
+    )
+    assert said.startswith("path-1 Path 1: there is no key speed: write KEY=VALUE")
 
 
 def test_failures_are_said(module: Path) -> None:

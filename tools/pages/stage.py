@@ -55,11 +55,17 @@ def stage(root: Path, source: Path) -> None:
         shutil.copyfile(here / name, source / name)
     (source / "static").mkdir()
     (source / "extra").mkdir()
+    # The README shows these by HTML, for which Sphinx looks for no file.
+    shutil.copytree(root / "docs" / "figures", source / "extra" / "docs" / "figures", ignore=_others)
     gallery.place(root, source)
     controls.place(root, source)
     put_playground(root, source)
     for page in source.rglob("*.md"):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _others(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if not name.startswith("playground-")]
 
 
 def put_playground(root: Path, source: Path) -> None:

@@ -40,3 +40,9 @@ ALONE = (
 """The columns of contenders that run one after the other."""
 SHARED = (_GOODPUT, Shown("share\n%", "share", digits=3), _RETRANSMISSIONS)
 """The columns of flows that share a link."""
+LATENCY = (
+    Shown("RTT under load\nmean, ms", "probe_mean"),
+    Shown("RTT under load\n95th pct., ms", "probe_p95"),
+    Shown("probes lost\n%", "probe_lost"),
+)
+"""Further columns of contenders that run one after the other with a probe; each is counted from its requests."""

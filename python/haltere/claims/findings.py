@@ -43,6 +43,8 @@ class Judged:
 
     claim: claims.Claim[Any]
     verdict: Verdict
+    experiments: Sequence[str] = ()
+    """The experiments of the study that it looked at."""
 
     @property
     def leading(self) -> list[Evidence]:
@@ -102,7 +104,15 @@ def judged(study_dir: Path, found: Any) -> Findings:
             sentences = claims.answered(contents.answer, found, code)
         except claims.BrokenCodeError as failure:
             broken = f"{failure}."
-    return Findings(sentences, [Judged(one, claims.judge(one, found, code)) for one in contents.claims], broken)
+    return Findings(sentences, [_judged(one, found, code) for one in contents.claims], broken)
+
+
+def _judged(one: claims.Claim[Any], found: Any, code: Code) -> Judged:
+    if not isinstance(found, Tables):
+        return Judged(one, claims.judge(one, found, code))
+    asked: dict[str, None] = {}
+    verdict = claims.judge(one, replace(found, asked=asked), code)
+    return Judged(one, verdict, [name for name in asked if name in found.factors])
 
 
 def tables_of(results: Results, study_dir: Path | None = None) -> Tables:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import measure
 from haltere.adhoc.conditions import Comparison
-from haltere.adhoc.shown import ALONE, CAPTION, FOOTNOTE, SHARED, Shown
+from haltere.adhoc.shown import ALONE, CAPTION, FOOTNOTE, LATENCY, SHARED, Shown
 from haltere.adhoc.verdict import flow_names, mean_rtt, named, starved, verdicts, whole
 from haltere.cli import exits, show
 from haltere.documents import shown
@@ -126,7 +126,7 @@ def _alone(groups: list[Entries]) -> list[str]:
     found, names = verdicts(groups, share=False), named(groups)
     best = {one.names[one.first] for one in found if one.first is not None and one.metric.name == "completion_time"}
     probed = measured(groups)
-    titles = ("contender", *(column.title for column in ALONE), *(LATENCY_TITLES if probed else ()))
+    titles = ("contender", *(column.title for column in ALONE), *(column.title for column in LATENCY if probed))
     table = show.table(*titles, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[0].min_width = NAME_WIDTH
     for name, entries in zip(names, groups, strict=True):
@@ -209,9 +209,6 @@ def _judged(groups: list[Entries]) -> list[str]:
     return [*hungry, *(line for one in verdicts(groups, share=True) for line in one.lines())]
 
 
-LATENCY_TITLES = ("RTT under load\nmean, ms", "RTT under load\n95th pct., ms", "probes lost\n%")
-
-
 def measured(groups: list[Entries]) -> bool:
     """Whether there was a probe."""
     return "probe_rtt_ms" in groups[0][0]
@@ -247,7 +244,7 @@ def _latency_cell(values: list[float], between: str = "\n") -> str:
 
 
 def cells(entries: Entries) -> tuple[str, str, str]:
-    """Return the cells under `LATENCY_TITLES` of one contender's entries."""
+    """Return the cells under `LATENCY` of one contender's entries."""
     return _latency_cell(_means(entries)), _latency_cell(_high(entries)), _latency_cell(_lost(entries))
 
 

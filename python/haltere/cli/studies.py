@@ -106,15 +106,17 @@ def _print_found(one: Found) -> None:
         show.sentence(line, indent=3, style="dim")
 
 
-def report(results: Path, study: Path | None, out: Path | None) -> None:
-    """Write the report and say where it is."""
+def report(results: Path, study: Path | None, out: Path | None, *, ask: bool = False, page: Path | None = None) -> None:
+    """Write the report and say where it is; one that can `ask` takes the simulator from the playground's page."""
+    from haltere.playground import module_of
     from haltere.report import results_of, written
 
+    module = module_of(page) if ask or page is not None else None
     console = show.out()
     found = results_of(results)
     folder = study_folder(found, study)
     with console.status("writing the report"):
-        page, findings = written(found.path, folder, out)
+        written_to, findings = written(found.path, folder, out, module=module)
     for sentence in findings.answer:
         show.say(f"- {sentence}")
     partial = found.manifest.get("partial")
@@ -123,7 +125,7 @@ def report(results: Path, study: Path | None, out: Path | None) -> None:
     elsewhere = made_elsewhere(found.manifest)
     if elsewhere:
         show.note(f"{elsewhere}; claims are judged, and figures drawn, by this one")
-    show.say(f"report: {shown(page)}")
+    show.say(f"report: {shown(written_to)}")
     broken = findings.broken()
     for reason in broken:
         show.note(f"claims: {reason}")

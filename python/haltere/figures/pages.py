@@ -42,5 +42,5 @@ def _templates() -> Environment:
     made.filters["grouped"] = grouped
     made.filters["coded"] = coded
     nothing: dict[str, object] = {"study": {}, "answer": (), "broken_answer": "", "judged": (), "command": ""}
-    made.globals |= nothing | {"when": {}, "why": {}}
+    made.globals |= nothing | {"when": {}, "why": {}, "asked": None}
     return made

@@ -80,6 +80,8 @@ class Tables:
     links: pl.DataFrame = dataclasses.field(default_factory=pl.DataFrame)
     known: Known = dataclasses.field(default_factory=dict)
     share: bool = False
+    asked: dict[str, None] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    """The experiments whose runs were asked for, in this order."""
 
     @classmethod
     def of(cls, results: Results) -> Tables:
@@ -90,6 +92,7 @@ class Tables:
 
     def experiment_runs(self, experiment: str) -> pl.DataFrame:
         """The runs of one experiment; no rows if it was not run."""
+        self.asked[experiment] = None
         return self.runs.filter(pl.col("experiment") == experiment)
 
     def levels(self, experiment: str, factor: str) -> list[str]:

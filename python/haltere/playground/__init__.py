@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,18 @@ from haltere.figures import pages
 from haltere.files import write_whole
 from haltere.metrics import METRICS
 
-__all__ = ["PAGE", "page", "write"]
+__all__ = ["PAGE", "Parts", "module_of", "page", "parts", "write"]
 
 PAGE = "playground.html"
 """The page's usual name."""
-_PAGE = ("dom", "lines", "scenario", "entries", "tables", "module", "pool", "address", "form", "results", "page")
+_BUILT = Path(__file__).parents[3] / "target" / "playground" / PAGE
+_BOTH = ("dom", "lines", "scenario", "tables", "module", "pool", "unpack")
+_PAGE = (*_BOTH, "entries", "address", "form", "results", "page")
+_ASK = (*_BOTH, "treatment", "ask")
 _WORKER = ("module", "worker")
 _LABELS = {"rate": "Rate", "rtt": "RTT", "loss": "Random loss down", "queue": "Queue or its limit"}
 _APPS = (("https", "HTTPS (TLS 1.3)"), ("raw", "a raw transfer"), ("ssh", "scp over SSH"))
+_MODULE = re.compile(r'<script type="text/plain" id="module">([^<]*)</script>')
 _TOP = re.compile(r"^(?:export )?(?:async )?(?:const|let|function|class) \[?\{?(\w+)", re.MULTILINE)
 
 
@@ -56,7 +60,7 @@ def page(module: bytes) -> str:
     told = words()
     return pages.page(
         "playground.html.j2",
-        own_style=_asset("page.css"),
+        own_style=_asset("shared.css") + _asset("page.css"),
         link=[_field(name) for name in _LABELS],
         apps=_APPS,
         caption=shown.CAPTION,
@@ -64,9 +68,46 @@ def page(module: bytes) -> str:
         # In a page "</" would end the element.
         words_json=json.dumps(told, ensure_ascii=False, sort_keys=True).replace("</", "<\\/"),
         worker=bundle(_WORKER),
-        module=base64.b64encode(gzip.compress(module, mtime=0)).decode(),
+        module=_packed(module),
         own_script=bundle(_PAGE),
     )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The texts that stand in another page which runs the simulator.
+
+    The simulator's `module`, packed; the script of its `worker`; the `script` of the page itself, and its `style`.
+    """
+
+    module: str
+    worker: str
+    script: str
+    style: str
+
+
+def parts(module: bytes) -> Parts:
+    """Return what a report needs to run treatments of its campaign, as the file `ask.mjs` does."""
+    return Parts(_packed(module), bundle(_WORKER), bundle(_ASK), _asset("shared.css") + _asset("ask.css"))
+
+
+def module_of(page: Path | None = None) -> bytes:
+    """Return the module of WebAssembly that the playground's page has in it (default: that of this clone).
+
+    Raises:
+        haltere.errors.InputError: if there is no such page.
+    """
+    place = page or _BUILT
+    try:
+        text = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        right = "the page that `make playground` builds"
+        raise InputError("the playground's page is not there", place=Place(str(place)), right=right) from None
+    found = _MODULE.search(text)
+    if found is None:
+        right = "a page that `make playground` wrote"
+        raise InputError("has no simulator in it", place=Place(str(place)), right=right)
+    return gzip.decompress(base64.b64decode(found[1]))
 
 
 def words() -> dict[str, Any]:
@@ -77,16 +118,24 @@ def words() -> dict[str, Any]:
     return {
         "alone": [asdict(one) for one in shown.ALONE],
         "shared": [asdict(one) for one in shown.SHARED],
+        "latency": [asdict(one) for one in shown.LATENCY],
         "footnote": shown.FOOTNOTE,
         "metrics": {
             "time": {"alike": METRICS["completion_time"].alike},
             "goodput": {"alike": METRICS["goodput"].alike, "divisor": METRICS["goodput"].divisor},
+            "latency": {"alike": METRICS["latency"].alike},
             "all_pairs": ALL_PAIRS,
         },
         "usual": link
         | {"app": usual.app, "stagger": conditions.STAGGER_MS, "measured_from": conditions.SHARE_MEASURED_FROM},
-        "question": {"contenders": ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr"], "share": False, "preset": ""}
-        | {"rate": "40Mbit/s", "rtt": "50ms", "loss": "1%", "queue": "", "app": usual.app, "seed": usual.seed}
+        "question": {
+            "contenders": ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr"],
+            "share": False,
+            "paths": [],
+            "preset": "",
+        }
+        | {"rate": "40Mbit/s", "rtt": "50ms", "loss": "1%", "queue": "", "probe": "", "app": usual.app}
+        | {"seed": usual.seed}
         | given,
     }
 
@@ -112,6 +161,10 @@ def _field(name: str) -> dict[str, str]:
     about = next(about for field, about in stated(PathConditions) if field.name == name)
     usual = conditions.USUAL | {"rtt": conditions.USUAL_RTT, "loss": conditions.NO_LOSS}
     return {"name": name, "label": _LABELS[name], "usual": usual[name], "help": about.help.replace("`", "")}
+
+
+def _packed(module: bytes) -> str:
+    return base64.b64encode(gzip.compress(module, mtime=0)).decode()
 
 
 def _asset(name: str) -> str:

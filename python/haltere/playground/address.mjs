@@ -1,7 +1,7 @@
 // The whole question in the address, so that it can be kept and sent.
 
-/** Fields of the link, which are empty where the address does not name them, other texts, and numbers. */
-const LINK_TEXTS = ["preset", "rate", "rtt", "loss", "queue"];
+/** Fields of the link and of what measures it, which are empty where the address does not name them, other texts, and numbers. */
+const LINK_TEXTS = ["preset", "rate", "rtt", "loss", "queue", "probe"];
 const TEXTS = ["app", "size", "duration"];
 const NUMBERS = ["flows", "replications", "seed"];
 
@@ -9,6 +9,7 @@ const NUMBERS = ["flows", "replications", "seed"];
 export function written(question) {
   const parts = new URLSearchParams();
   for (const contender of question.contenders) parts.append("c", contender);
+  for (const path of question.paths) parts.append("path", path);
   if (question.share) parts.set("share", "1");
   for (const name of [...LINK_TEXTS, ...TEXTS, ...NUMBERS]) if (question[name] !== "") parts.set(name, question[name]);
   return parts.toString();
@@ -18,7 +19,7 @@ export function written(question) {
 export function read(text, usual) {
   const parts = new URLSearchParams(text);
   if (!parts.has("c")) return null;
-  const question = { ...usual, contenders: parts.getAll("c"), share: parts.get("share") === "1" };
+  const question = { ...usual, contenders: parts.getAll("c"), paths: parts.getAll("path"), share: parts.get("share") === "1" };
   for (const name of LINK_TEXTS) question[name] = parts.get(name) ?? "";
   for (const name of TEXTS) if (parts.has(name)) question[name] = parts.get(name);
   for (const name of NUMBERS) if (/^\d+$/.test(parts.get(name) ?? "")) question[name] = Number(parts.get(name));

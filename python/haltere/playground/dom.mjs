@@ -8,3 +8,6 @@ export function element(kind, text, attributes = {}) {
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   return made;
 }
+
+/** Sentences as entries of a list: those that begin with spaces belong to the one above. */
+export const sentences = (lines) => lines.map((line) => element("li", line.trim(), line.startsWith("  ") ? { class: "inner" } : {}));

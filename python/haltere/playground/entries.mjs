@@ -37,7 +37,10 @@ export function entries(question, group, result, columns, replication) {
   const names = group.flatMap((contender) => Array(question.flows).fill(contender));
   const flows = new Map(result.flows.map((flow) => [flow.flow, flow]));
   const sets = question.share ? names.map((_, at) => [at]) : [names.map((_, at) => at)];
-  const waited = bottleneck(result.links);
+  // Contenders that use one path have its queue; those that use several have none of their own.
+  const first = question.paths.length > 1 && !group.some((name) => name.startsWith("mp"));
+  const waited = bottleneck(first ? result.links.filter((one) => one.link === "path 0") : result.links);
+  const probed = question.probe ? { probe_rtt_ms: (result.probes ?? []).flatMap((probe) => probe.rtt_s).map((rtt) => (rtt === null ? null : 1e3 * rtt)) } : {};
   return sets.map((together) => {
     const flow = whole(together.map((at) => flows.get(at) ?? {}), columns);
     const own = Object.fromEntries(columns.map(({ name }) => [name, flow[name] ?? null]));
@@ -49,6 +52,7 @@ export function entries(question, group, result, columns, replication) {
       replication,
       seed: question.seed + replication,
       error: flow.error || (result.status === "ok" ? null : result.error),
+      ...probed,
     };
   });
 }

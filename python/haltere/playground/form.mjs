@@ -1,64 +1,70 @@
 // The form: from its fields to a question and back, and errors beside the field that they are about.
 
 import { at } from "./dom.mjs";
+import { FieldError } from "./scenario.mjs";
 
-const TEXT_FIELDS = ["preset", "rate", "rtt", "loss", "queue", "app", "size", "duration"];
+const TEXT_FIELDS = ["preset", "rate", "rtt", "loss", "queue", "probe", "app", "size", "duration"];
 const NUMBER_FIELDS = { flows: 1, replications: 1, seed: 0 };
 const CONTENDERS_AT_MOST = 8;
+const PATHS_AT_MOST = 4;
 
-/** An error about a field of the form. */
-export class FieldError extends Error {
-  constructor(field, message) {
-    super(message);
-    this.field = field;
-  }
-}
+/** Lists of texts that grow and shrink: how each entry's field is called, its words, and how few and how many there can be. */
+const LISTS = {
+  contenders: { id: "contender", label: "Contender", least: 1, most: CONTENDERS_AT_MOST, counted: 1, add: "add" },
+  paths: { id: "path", label: "Path", least: 0, most: PATHS_AT_MOST, counted: 0, add: "add-path" },
+};
 
-const inputs = () => [...at("contenders").querySelectorAll("input")];
+const inputs = (list) => [...at(list).querySelectorAll("input")];
+const texts = (list) => inputs(list).map((input) => input.value.trim());
 
-/** A row of the list of contenders: its input, and a button that removes it. */
-function row(value, number) {
-  const item = at("contender-row").content.firstElementChild.cloneNode(true);
+/** A row of a list: its input, and a button that removes it. */
+function row(list, value, number) {
+  const { id, label: word, counted: first, add } = LISTS[list];
+  const item = at(`${id}-row`).content.firstElementChild.cloneNode(true);
   const [label, input, button] = ["label", "input", "button"].map((kind) => item.querySelector(kind));
   input.value = value;
   button.addEventListener("click", () => {
-    const left = inputs().filter((one) => one !== input).map((one) => one.value);
-    contenders(left);
-    inputs()[Math.min(number, left.length - 1)].focus();
+    const left = inputs(list).filter((one) => one !== input).map((one) => one.value);
+    listed(list, left);
+    (inputs(list)[Math.min(number, left.length - 1)] ?? at(add)).focus();
+    at("form").dispatchEvent(new Event("input"));
   });
-  input.id = `contender-${number}`;
+  input.id = `${id}-${number}`;
   label.htmlFor = input.id;
-  label.textContent = `Contender ${number + 1}`;
-  button.setAttribute("aria-label", `Remove contender ${number + 1}`);
+  label.textContent = `${word} ${number + first}`;
+  button.setAttribute("aria-label", `Remove ${word.toLowerCase()} ${number + first}`);
   return item;
 }
 
-function contenders(values) {
-  at("contenders").replaceChildren(...values.map(row));
-  for (const button of at("contenders").querySelectorAll("button")) button.disabled = values.length === 1;
-  at("add").disabled = values.length >= CONTENDERS_AT_MOST;
+function listed(list, values) {
+  const { least, most, add } = LISTS[list];
+  at(list).replaceChildren(...values.map((value, number) => row(list, value, number)));
+  for (const button of at(list).querySelectorAll("button")) button.disabled = values.length === least;
+  at(add).disabled = values.length >= most;
 }
 
-/** Shows only what the choices leave open: a cell has no such link, and flows that share it have no size. */
+/** Shows only what the choices leave open: a cell has no such link, nor have several paths, and flows that share it have no size. */
 export function adapt(isCell) {
   const share = at("share").checked;
   at("size").closest(".field").hidden = share;
   at("duration").closest(".field").hidden = !share;
+  const several = inputs("paths").length > 0;
+  at("preset").disabled = several;
   for (const name of ["rate", "rtt", "loss", "queue"]) {
-    at(name).disabled = isCell;
-    at(name).placeholder = at("preset").value ? (isCell ? "the cell has its own" : "as the preset") : at(name).dataset.usual;
+    at(name).disabled = isCell || several;
+    at(name).placeholder = several ? "each path has its own" : at("preset").value ? (isCell ? "the cell has its own" : "as the preset") : at(name).dataset.usual;
   }
 }
 
 export function fill(question) {
-  contenders(question.contenders);
+  for (const list of Object.keys(LISTS)) listed(list, question[list]);
   for (const name of [...TEXT_FIELDS, ...Object.keys(NUMBER_FIELDS)]) at(name).value = question[name];
   at(question.share ? "share" : "alone").checked = true;
 }
 
 /** The question of the form; raises a `FieldError`. */
 export function question() {
-  const found = { contenders: inputs().map((input) => input.value.trim()), share: at("share").checked };
+  const found = { contenders: texts("contenders"), paths: texts("paths"), share: at("share").checked };
   for (const name of TEXT_FIELDS) found[name] = at(name).disabled ? "" : at(name).value.trim();
   for (const [name, least] of Object.entries(NUMBER_FIELDS)) {
     const text = at(name).value.trim();
@@ -73,16 +79,19 @@ export function question() {
   return found;
 }
 
-/** The field that a path of the scenario belongs to. `group` are the contenders of the scenario. */
-export function fieldOf(path, question, group) {
-  const flow = /^flows\[(\d+)\]\.(\w+)/.exec(path);
+/** The field that a place in the scenario belongs to. `group` are the contenders of the scenario. */
+export function fieldOf(place, question, group) {
+  const flow = /^flows\[(\d+)\]\.(\w+)/.exec(place);
   if (flow && flow[2] === "contender") {
     return `contender-${question.contenders.indexOf(group[Math.floor(Number(flow[1]) / question.flows)])}`;
   }
   if (flow) return { size: "size", app: "app" }[flow[2]] ?? "";
-  if (/^(duration|measure_from)/.test(path)) return "duration";
-  const inside = /^topology\.(?:link|cell)\.(?:down\.|up\.)?(\w+)/.exec(path);
-  return inside ? ({ delay: "rtt" }[inside[1]] ?? (at(inside[1]) ? inside[1] : "")) : path === "rtt" ? "rtt" : "";
+  const path = /^topology\.paths\[(\d+)\]/.exec(place) ?? (question.paths.length ? /^topology\.link/.exec(place) : null);
+  if (path) return `path-${path[1] ?? 0}`;
+  if (place.startsWith("probes")) return "probe";
+  if (/^(duration|measure_from)/.test(place)) return "duration";
+  const inside = /^topology\.(?:link|cell)\.(?:down\.|up\.)?(\w+)/.exec(place);
+  return inside ? ({ delay: "rtt" }[inside[1]] ?? (at(inside[1]) ? inside[1] : "")) : place === "rtt" ? "rtt" : "";
 }
 
 export function clearErrors() {
@@ -106,9 +115,12 @@ export function showError(error) {
 }
 
 export function listen(changed) {
-  at("add").addEventListener("click", () => {
-    contenders([...inputs().map((one) => one.value), ""]);
-    inputs().at(-1).focus();
-  });
+  for (const [list, { add, id }] of Object.entries(LISTS)) {
+    at(add).addEventListener("click", () => {
+      listed(list, [...inputs(list).map((one) => one.value), id === "path" ? "rate=20Mbit/s,rtt=20ms" : ""]);
+      inputs(list).at(-1).focus();
+      changed();
+    });
+  }
   at("form").addEventListener("input", changed);
 }

@@ -33,7 +33,7 @@ function grid(svg, { x, y, width, height, across, up }) {
   }
 }
 
-/** Lines over time: `{look, name, t, v}`, in the unit of the figure. Values that are no numbers make a gap. */
+/** Lines over time: `{look, name, path, t, v}`, in the unit of the figure. Values that are no numbers make a gap. */
 export function timeLines({ label, unit, lines, end, width }) {
   const height = 150;
   const finite = lines.flatMap((line) => line.v).filter(Number.isFinite);
@@ -51,7 +51,7 @@ export function timeLines({ label, unit, lines, end, width }) {
       else if (!open) [path, open] = [`${path}M${x(t).toFixed(1)} ${y(v).toFixed(1)}`, true];
       else path += `H${x(t).toFixed(1)}V${y(v).toFixed(1)}`;
     });
-    svg.append(made("path", { class: `line look-${line.look % LOOKS}`, d: path }));
+    svg.append(made("path", { class: `line look-${line.look % LOOKS}${Number(line.path) ? " later" : ""}`, d: path }));
   }
   return svg;
 }

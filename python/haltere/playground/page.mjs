@@ -3,22 +3,17 @@
 import { read, written } from "./address.mjs";
 import { at } from "./dom.mjs";
 import { entries } from "./entries.mjs";
-import { FieldError, adapt, clearErrors, fieldOf, fill, listen, question, showError } from "./form.mjs";
+import { adapt, clearErrors, fieldOf, fill, listen, question, showError } from "./form.mjs";
 import { Refused, asker } from "./module.mjs";
 import { Cancelled, Pool } from "./pool.mjs";
 import { showComparison, showTrace } from "./results.mjs";
-import { canonical, command, groups, isCell, scenario, toml } from "./scenario.mjs";
+import { FieldError, atHome, canonical, command, groups, isCell, parsedPath, parsedProbe, saidPath, scenario, toml } from "./scenario.mjs";
 import { compared, counted } from "./tables.mjs";
+import { unpacked } from "./unpack.mjs";
 
 const state = document.body.dataset;
 const words = JSON.parse(at("words").textContent);
 const POINTS = 1200;
-
-async function unpacked(text) {
-  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
-}
 
 let local, pool, known, columns;
 let last = null; // the question that was answered, with its scenarios
@@ -34,8 +29,7 @@ function offer(catalogue) {
   known = { usual: words.usual, presets: catalogue.presets, halves };
   options(at("preset"), [["", "none: the values here"], ...catalogue.presets.map((one) => [one.name, `${one.name}: ${one.summary}`])]);
   const { transports, congestion } = catalogue.algorithms;
-  const alone = transports.filter((one) => !one.name.startsWith("mp"));
-  const names = alone.flatMap((one) => congestion.filter((control) => !control.coupled).map((control) => [`${one.name}/${control.name}`, control.summary]));
+  const names = transports.flatMap((one) => congestion.filter((control) => one.name.startsWith("mp") || !control.coupled).map((control) => [`${one.name}/${control.name}`, control.summary]));
   at("known-contenders").replaceChildren(...names.map(([name, summary]) => Object.assign(new Option(summary, name))));
   at("known-queues").replaceChildren(...["100p", "1bdp", "64kB"].map((limit) => new Option("a limit", limit)), ...catalogue.queues.map((one) => new Option(one.summary, one.name)));
   at("version").textContent = catalogue.version;
@@ -43,11 +37,10 @@ function offer(catalogue) {
 
 const reversed = (replication) => ({ reverseStarts: replication % 2 === 1 });
 
-/** Refuses a contender that no browser can run: a production stack or a program. */
+/** Refuses a contender that no browser can run. */
 function refuseAtHome(contender, at) {
-  if (/@/.test(contender)) {
-    throw new FieldError(`contender-${at}`, `${contender} runs at home only: haltere compare ${contender} … --fidelity stack, or linux for a program. Here write ${contender.replace(/@[^/]*/, "")}`);
-  }
+  const why = atHome(contender);
+  if (why) throw new FieldError(`contender-${at}`, why);
 }
 
 /** The scenarios of a question, by the parity of the replication and by group; raises a `FieldError`. */
@@ -66,11 +59,17 @@ function planned(question) {
 }
 
 function headline(question, replications) {
-  const link = question.preset ? [`preset ${question.preset}`] : [`${question.rate || words.usual.rate}, RTT ${question.rtt || words.usual.rtt}, loss ${question.loss || words.usual.loss}, queue ${question.queue || words.usual.queue}`];
-  if (question.preset) for (const name of ["rate", "rtt", "loss", "queue"]) if (question[name]) link.push(`${name} ${question[name]}`);
+  const { preset, rate, rtt, loss, queue, paths } = question;
+  const given = Object.fromEntries(Object.entries({ preset, rate, rtt, loss, queue }).filter(([, value]) => value));
+  const link = paths.length ? paths.map((text, at) => `path ${at}: ${saidPath(parsedPath(text, known.presets, ""), words.usual)}`) : [saidPath(given, words.usual)];
   const sent = question.share ? `sharing for ${question.duration}, goodput from ${words.usual.measured_from.replace("s", " s")}` : question.size;
   const flows = question.flows > 1 ? `${question.flows} flows of each, ` : "";
-  return `${link.join(", ")}; ${flows}${sent} over ${question.app}; ${counted(replications, "replication")}`;
+  return [...link, `${flows}${sent} over ${question.app}`, ...(question.probe ? [saidProbe(question.probe)] : []), counted(replications, "replication")].join("; ");
+}
+
+function saidProbe(text) {
+  const { kind, size, interval, mode } = parsedProbe(text);
+  return `${kind} probes of ${size}, one every ${interval}, ${mode ? "each after the last one's answer" : "without waiting for answers"}`;
 }
 
 function say(text) {

@@ -1,6 +1,6 @@
 // What the page shows of a comparison and of one of its runs.
 
-import { at, element } from "./dom.mjs";
+import { at, element, sentences } from "./dom.mjs";
 import { LOOKS, dots, timeLines } from "./lines.mjs";
 
 function swatch(look) {
@@ -34,7 +34,7 @@ export function showComparison(shown, { question, headline, words, rows }) {
   at("results").hidden = false;
   at("headline").textContent = headline;
   table(shown, question.share);
-  at("lines").replaceChildren(...shown.lines.map((line) => element("li", line.trim(), line.startsWith("  ") ? { class: "inner" } : {})));
+  at("lines").replaceChildren(...sentences(shown.lines));
   at("footnote").textContent = question.replications > 1 ? words.footnote : "";
   const metric = question.share ? { name: "goodput, Mbit/s", of: (one) => one.goodput_bps / 1e6 } : { name: "completion time, s", of: (one) => one.completion_s };
   const figure = dots({
@@ -64,23 +64,26 @@ export function showTrace(runs) {
   const width = at("trace").clientWidth || 600;
   const figures = FIGURES.map(({ name, label, unit, scale, of }) => {
     const lines = runs.flatMap(({ names, looks, traced }) => traced.lines.flatMap((line) => {
-      const flow = /^flow (\d+)$/.exec(line.who);
-      const fits = line.name === name && (of === "flow" ? flow : / down$/.test(line.who));
+      const [, number, path] = /^flow (\d+)(?: path (\d+))?$/.exec(line.who) ?? [null, null, /^path (\d+) down$/.exec(line.who)?.[1]];
+      const fits = line.name === name && (of === "flow" ? number : / down$/.test(line.who));
       if (!fits) return [];
-      const number = flow ? Number(flow[1]) : 0;
       const shared = of === "link" && names.length > 1;
-      return [{ name: shared ? "all flows" : names[number], look: shared ? LOOKS - 1 : looks[number], t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
+      const who = shared ? "all flows" : names[number ?? 0];
+      const look = shared ? LOOKS - 1 : looks[number ?? 0];
+      return [{ name: path ? `${who}, path ${path}` : who, look, path: path ?? 0, t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
     }));
-    const figure = document.createElement("figure");
+    const figure = element("figure", "", { class: "drawn" });
     figure.append(element("figcaption", `${label}, ${unit}`), lines.length ? timeLines({ label, unit, lines, end, width }) : element("p", "There is none of this path."));
     return figure;
   });
   const keys = new Map(runs.flatMap(({ names, looks }) => names.map((name, row) => [`${looks[row]} ${name}`, [looks[row], name]])));
   const legend = element("ul", "", { class: "legend", "aria-label": "Colours" });
+  const later = runs.some(({ traced }) => traced.lines.some(({ who }) => /^(flow \d+ )?path [1-9]/.test(who)));
   legend.append(...[...keys.values()].map(([look, name]) => {
     const item = element("li", name);
     item.prepend(swatch(look));
     return item;
   }));
+  if (later) legend.append(element("li", "broken lines: paths after the first"));
   at("trace").replaceChildren(legend, ...figures);
 }

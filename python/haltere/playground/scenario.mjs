@@ -6,26 +6,118 @@ export const isCell = (question, presets) => presets.some((one) => one.of === "c
 
 const named = (preset, name) => preset.name === name || preset.also.includes(name);
 
-/** What is given of the link, as a scenario has it. `halves` splits an RTT into the delays down and up. */
-function given(question, halves) {
-  const table = {};
-  if (question.rate) table.rate = question.rate;
-  if (question.queue) table.queue = question.queue;
-  if (question.loss) table.down = { loss: question.loss };
-  if (question.rtt) {
-    const [down, up] = halves(question.rtt);
-    table.down = { ...table.down, delay: down };
-    table.up = { delay: up };
+/** Why no page can run a contender: a production stack or a program; nothing if it can. */
+export function atHome(contender) {
+  if (!/@/.test(contender)) return "";
+  return `${contender} runs at home only: haltere compare ${contender} … --fidelity stack, or linux for a program. Here write ${contender.replace(/@[^/]*/, "")}`;
+}
+
+/** An error about a field of the page. */
+export class FieldError extends Error {
+  constructor(field, message) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** The keys of `--path`, each with its place in a link; an RTT has two. */
+const KEYS = {
+  rate: ["rate"], rtt: null, "down-delay": ["down", "delay"], "up-delay": ["up", "delay"], loss: ["down", "loss"], queue: ["queue"],
+  ring: ["ring"], bql: ["bql"], mtu: ["mtu"], backup: ["backup"], preset: ["preset"],
+};
+const SWITCHES = ["bql", "backup"];
+
+/** A path as `--path` gives it, such as `rate=20Mbit/s,rtt=10ms` or `4g,rate=5Mbit/s`: its values by their keys. */
+export function parsedPath(text, presets, field) {
+  const right = `write KEY=VALUE, separated by commas; the keys are ${Object.keys(KEYS).join(", ")}`;
+  const found = {};
+  for (const part of text.split(",")) {
+    const [first, ...rest] = part.split("=");
+    let [key, value] = [first.trim(), rest.length ? rest.join("=").trim() : null];
+    if (key === "backup" && value === null) value = "true";
+    else if (key && value === null && !Object.keys(found).length) {
+      if (!presets.some((one) => named(one, key))) throw new FieldError(field, `there is no preset ${key}: ${right}`);
+      [key, value] = ["preset", key];
+    }
+    if (!key || value === null) throw new FieldError(field, `"${part.trim()}" is not KEY=VALUE: ${right}`);
+    if (!Object.hasOwn(KEYS, key)) throw new FieldError(field, `there is no key ${key}: ${right}`);
+    if (Object.hasOwn(found, key)) throw new FieldError(field, `${key} is given twice`);
+    if (!value) throw new FieldError(field, `${key} has no value: ${right}`);
+    if (SWITCHES.includes(key) && value !== "true" && value !== "false") throw new FieldError(field, `${key} is neither true nor false`);
+    found[key] = SWITCHES.includes(key) ? value === "true" : value;
+  }
+  if (found.rtt && (found["down-delay"] || found["up-delay"])) throw new FieldError(field, "rtt stands beside a delay for one direction: write one of both");
+  return found;
+}
+
+/** Puts a value into nested tables. */
+function put(table, [key, ...rest], value) {
+  if (!rest.length) table[key] = value;
+  else put((table[key] ??= {}), rest, value);
+}
+
+function halvesOf(rtt, halves, field) {
+  try {
+    return halves(rtt);
+  } catch (error) {
+    throw new FieldError(field, error.message);
+  }
+}
+
+/** A path's link as a scenario has it. `halves` splits an RTT into the delays down and up. */
+function link(path, { usual, presets, halves }, field) {
+  const alone = !path.preset;
+  const { rate, queue, mtu, loss } = usual;
+  const table = alone ? { rate, queue, mtu } : { preset: path.preset };
+  if (!alone && presets.some((one) => one.of === "cell" && named(one, path.preset))) throw new FieldError(field, `${path.preset} is a cell, and no link: choose it as the preset of the only path`);
+  for (const [key, place] of Object.entries(KEYS)) if (place && path[key] !== undefined && path[key] !== "" && key !== "preset") put(table, place, path[key]);
+  const oneWay = path["down-delay"] || path["up-delay"];
+  let delays = path.rtt ? halvesOf(path.rtt, halves, field) : null;
+  if (alone) {
+    if (table.down?.loss === undefined) put(table, ["down", "loss"], loss);
+    delays ??= oneWay ? [path["down-delay"] || "0ms", path["up-delay"] || "0ms"] : halves(usual.rtt);
+  }
+  if (delays) {
+    put(table, ["down", "delay"], delays[0]);
+    put(table, ["up", "delay"], delays[1]);
   }
   return table;
 }
 
-function topology(question, { usual, presets, halves }) {
-  if (question.preset && isCell(question, presets)) return { kind: "cell", cell: { preset: question.preset } };
-  if (question.preset) return { kind: "point-to-point", link: { preset: question.preset, ...given(question, halves) } };
-  const { rate, queue, mtu, loss, rtt } = usual;
-  const full = { ...question, loss: question.loss || loss, rtt: question.rtt || rtt };
-  return { kind: "point-to-point", link: { rate, queue, mtu, ...given(full, halves) } };
+function topology(question, known) {
+  if (question.paths.length) {
+    const links = question.paths.map((text, at) => link(parsedPath(text, known.presets, `path-${at}`), known, `path-${at}`));
+    return links.length === 1 ? { kind: "point-to-point", link: links[0] } : { kind: "multipath", paths: links };
+  }
+  if (question.preset && isCell(question, known.presets)) return { kind: "cell", cell: { preset: question.preset } };
+  const { preset, rate, rtt, loss, queue } = question;
+  return { kind: "point-to-point", link: link({ preset, rate, rtt, loss, queue }, known, "rtt") };
+}
+
+const KINDS = ["icmp", "udp", "tcp"];
+const MODES = ["free-running", "stop-and-wait"];
+
+/** A probe as `--probe` gives it, `KIND:SIZE:INTERVAL`, such as `icmp:1450B:1s`. */
+export function parsedProbe(text) {
+  const parts = text.split(":").map((part) => part.trim());
+  const right = "write KIND:SIZE:INTERVAL, such as icmp:1450B:1s, of kind icmp, udp or tcp; with :stop-and-wait added, a request waits for the last one's answer";
+  if (parts.length < 3 || parts.length > 4 || parts.some((part) => !part)) throw new FieldError("probe", `"${text}" is not such a probe: ${right}`);
+  const [kind, size, interval, mode] = parts;
+  if (!KINDS.includes(kind)) throw new FieldError("probe", `there is no kind of probe ${kind}: ${right}`);
+  if (mode !== undefined && !MODES.includes(mode)) throw new FieldError("probe", `there is no mode ${mode}: ${right}`);
+  return { kind, size, interval, ...(mode === MODES[1] ? { mode } : {}) };
+}
+
+/** The path in a line for people, as `haltere compare` says it. */
+export function saidPath(path, usual) {
+  const reserve = path.backup ? ", in reserve" : "";
+  if (path.preset) {
+    const own = Object.entries(path).filter(([key]) => key !== "preset" && key !== "backup");
+    return `preset ${path.preset}${own.map(([key, value]) => `, ${key.replaceAll("-", " ")} ${value}`).join("")}${reserve}`;
+  }
+  const oneWay = path["down-delay"] || path["up-delay"];
+  const delay = oneWay ? `delay ${path["down-delay"] || "0ms"} down, ${path["up-delay"] || "0ms"} up` : `RTT ${path.rtt || usual.rtt}`;
+  return `${path.rate || usual.rate}, ${delay}, loss ${path.loss || usual.loss}, queue ${path.queue || usual.queue}${reserve}`;
 }
 
 /** The scenario in which some contenders run at once; where they share the link, each starts after the one before it. */
@@ -40,7 +132,8 @@ export function scenario(question, contenders, known, { reverseStarts }) {
     return Array(question.flows).fill(flow);
   });
   const shared = question.share ? { duration: question.duration, measure_from: usual.measured_from } : {};
-  return { flows, links: "kernel", topology: topology(question, known), ...shared };
+  const probed = question.probe ? { probes: [parsedProbe(question.probe)] } : {};
+  return { flows, links: "kernel", topology: topology(question, known), ...shared, ...probed };
 }
 
 /** The groups of contenders that run at once: all where they share the link, else each alone. */
@@ -62,10 +155,12 @@ const quoted = (word) => (/^[\w@%+=:.,/-]+$/.test(word) ? word : `'${word.replac
 export function command(question, { usual, presets }) {
   const words = ["haltere", "compare", ...question.contenders];
   const link = question.preset && isCell(question, presets) ? ["preset"] : LINK;
-  for (const name of link) if (question[name]) words.push(`--${name}`, question[name]);
+  for (const path of question.paths) words.push("--path", path);
+  if (!question.paths.length) for (const name of link) if (question[name]) words.push(`--${name}`, question[name]);
   if (question.share) words.push("--share", "--duration", question.duration);
   else words.push("--size", question.size);
   if (question.app !== usual.app) words.push("--app", question.app);
+  if (question.probe) words.push("--probe", question.probe);
   if (question.flows !== 1) words.push("--flows", String(question.flows));
   words.push("--replications", String(question.replications), "--seed", String(question.seed));
   return words.map(quoted).join(" ");

@@ -8,8 +8,30 @@ function complete(rows) {
   });
 }
 
-/** The values of a column, of the replications that did not fail. */
+const answered = (entry) => entry.probe_rtt_ms.filter((rtt) => rtt !== null);
+
+/** The mean RTT of the probe's requests that were answered, ms. */
+function meanRtt(entry) {
+  const rtts = answered(entry);
+  return rtts.length ? rtts.reduce((sum, rtt) => sum + rtt, 0) / rtts.length : null;
+}
+
+/** The 95th percentile, interpolated between the two nearest RTTs. */
+function highRtt(entry) {
+  const rtts = answered(entry).sort((a, b) => a - b);
+  const place = 0.95 * (rtts.length - 1);
+  const [low, high] = [rtts[Math.floor(place)], rtts[Math.min(Math.floor(place) + 1, rtts.length - 1)]];
+  return rtts.length ? low + (high - low) * (place - Math.floor(place)) : null;
+}
+
+/** The share of lost probes, per cent. */
+const lostProbes = ({ probe_rtt_ms: all }) => (all.length ? (100 * all.filter((rtt) => rtt === null).length) / all.length : null);
+
+const PROBED = { probe_mean: meanRtt, probe_p95: highRtt, probe_lost: lostProbes };
+
+/** The values of a column, of the replications that did not fail; probes are those of all. */
 function values(entries, name) {
+  if (PROBED[name]) return entries.map(PROBED[name]).filter((value) => value !== null);
   const well = entries.filter((one) => one.error === null);
   if (name === "overhead") return well.filter((one) => one.bytes).map((one) => (100 * (one.wire_bytes - one.bytes)) / one.bytes);
   return well.map((one) => one[name]).filter((value) => value !== null);
@@ -70,12 +92,30 @@ function together(rows, ask) {
   return lines;
 }
 
+/** What the probe saw of a link that all flows share. */
+function probedTogether(entries, ask) {
+  const [means, high, lost] = Object.keys(PROBED).map((name) => values(entries, name));
+  if (!means.length) return "RTT under load: no probe was answered";
+  const cell = (some, estimate, digits) => ({ values: some, estimate, scale: 1, digits, between: " " });
+  const cells = ask({ cells: { cells: [cell(means, "typical", 4), cell(high, "typical", 4), ...(lost.length ? [cell(lost, "mean", 3)] : [])] } });
+  const share = lost.length ? `; ${cells[2]} % of the probes lost` : "";
+  return `RTT under load: mean ${cells[0]} ms, 95th percentile ${cells[1]} ms (trimmed means of the replications)${share}`;
+}
+
+/** Who has the lowest RTT under load, of contenders that run one after the other. */
+function probedAlone(question, rows, metrics, ask) {
+  const means = rows.map((own) => own.map(meanRtt));
+  if (!means.some((own) => own.some((value) => value !== null))) return ["no probe was answered"];
+  const has = "the lowest mean RTT under load";
+  return ask({ verdict: { names: called(question, rows), values: means, higher: false, alike: metrics.latency.alike, has, of: "RTT under load", every: false } }).lines;
+}
+
 /**
  * The comparison as it is shown. `rows` has the entries of each contender or flow, `words` the columns and metrics as
  * declared, and `ask` asks the module.
  */
 export function compared(question, rows, words, ask) {
-  const columns = question.share ? words.shared : words.alone;
+  const columns = question.share ? words.shared : [...words.alone, ...(question.probe ? words.latency : [])];
   const share = question.share ? shares(rows) : [];
   const places = rows.flatMap((_, at) => columns.map((column) => ({ at, column })));
   const of = ({ at, column }) => (column.field === "share" ? share[at] : values(rows[at], column.field));
@@ -87,6 +127,7 @@ export function compared(question, rows, words, ask) {
   let own = rows.map((_, at) => at);
   if (question.share) {
     lines.push(...together(rows, ask));
+    if (question.probe) lines.push(probedTogether(rows[0], ask));
     const used = complete(rows);
     const starved = own.map((at) => used.filter((r) => rows[at][r].goodput_bps <= 0).length);
     own = own.filter((at) => !starved[at]);
@@ -98,5 +139,6 @@ export function compared(question, rows, words, ask) {
   const verdict = own.length && asked.values[0].length ? ask({ verdict: asked }) : { lines: [], order: [], typical: [] };
   const first = verdict.order.length && !question.share && rows.length > 1 ? own[verdict.order[0]] : null;
   const table = rows.map((_, at) => columns.map((column) => texts.get(`${at} ${column.field}`) ?? "–"));
-  return { columns, names, table, first, lines: [...lines, ...verdict.lines], verdict, own };
+  const probed = question.probe && !question.share ? probedAlone(question, rows, words.metrics, ask) : [];
+  return { columns, names, table, first, lines: [...lines, ...verdict.lines, ...probed], verdict, own };
 }

@@ -24,7 +24,7 @@ PAGE_ALONE = ".html"
 """The ending of a file that holds a report alone."""
 
 
-def build(results_dir: Path, study_dir: Path | None, out: Path | None = None) -> Path:
+def build(results_dir: Path, study_dir: Path | None, out: Path | None = None, *, module: bytes | None = None) -> Path:
     """Write the report, `verdicts.md`, `explore.html` and `figures/` into a folder; return the report's path.
 
     Figures of a former report that this one does not have are removed.
@@ -36,11 +36,12 @@ def build(results_dir: Path, study_dir: Path | None, out: Path | None = None) ->
         results_dir: the results. Of a campaign that has not finished, the runs so far are reported, in its `so-far`.
         study_dir: the study's folder.
         out: another folder, or a file that ends in `.html`: then the page alone is written, without files beside it.
+        module: the playground's module, `haltere.playground.module_of`, if the page is to run treatments itself.
 
     Raises:
         haltere.errors.InputError: if the folder holds no results, or the study's figures or claims cannot be read.
     """
-    return written(results_dir, study_dir, out)[0]
+    return written(results_dir, study_dir, out, module=module)[0]
 
 
 def results_of(folder: Path) -> Results:
@@ -53,22 +54,29 @@ def results_of(folder: Path) -> Results:
     return found or load(folder)
 
 
-def written(results_dir: Path, study_dir: Path | None, out: Path | None = None) -> tuple[Path, Findings]:
+def written(
+    results_dir: Path, study_dir: Path | None, out: Path | None = None, *, module: bytes | None = None
+) -> tuple[Path, Findings]:
     """Do what `build` does; return the findings as well."""
     results = results_of(results_dir)
     if out is not None and out.suffix == PAGE_ALONE:
         with TemporaryDirectory() as scratch:
-            page, found = _written(results, study_dir, Path(scratch), alone=True)
+            page, found = _written(results, study_dir, Path(scratch), alone=True, module=module)
             out.parent.mkdir(parents=True, exist_ok=True)
             write_whole(out, page.read_bytes())
         return out, found
     folder = out or results.path
     folder.mkdir(parents=True, exist_ok=True)
-    return _written(results, study_dir, folder)
+    return _written(results, study_dir, folder, module=module)
 
 
-def _written(results: Results, study_dir: Path | None, folder: Path, *, alone: bool = False) -> tuple[Path, Findings]:
+def _written(
+    results: Results, study_dir: Path | None, folder: Path, *, alone: bool = False, module: bytes | None = None
+) -> tuple[Path, Findings]:
     if KIND in results.manifest:
+        if module is not None:
+            right = "a report without it: a comparison of measured paths has no runs"
+            raise InputError("is of measured paths, which no page can run", field="--ask", right=right)
         return evolution.build(results.path, study_dir, folder, alone=alone)[:2]
     if study_dir is None:
         raise InputError("is needed", field="study", right="the folder of the study that these results came from")
@@ -77,7 +85,7 @@ def _written(results: Results, study_dir: Path | None, folder: Path, *, alone: b
         findings = replace(findings, answer=summary(sheet))
     figures = folder / "figures"
     before = {path for kind in ("svg", "pdf") for path in figures.glob(f"*.{kind}")}
-    page, drawn = render(results, study_dir, figures, findings, sheet=sheet, alone=alone)
+    page, drawn = render(results, study_dir, figures, findings, sheet=sheet, alone=alone, module=module)
     for path in before - drawn:
         path.unlink()
     (folder / "verdicts.md").write_text(markdown(findings), encoding="utf-8")

@@ -26,6 +26,7 @@ from haltere.figures.spec import Data, Description, FigureList, Kind
 from haltere.metrics import METRICS
 from haltere.metrics.tables import DifferentFlowsError
 from haltere.report import design, treatments
+from haltere.report.asking import asking
 from haltere.results import Results, made_elsewhere
 from haltere.study import Study, with_variant
 from haltere.when.results import Found
@@ -56,6 +57,8 @@ class Shown:
     drawings: Sequence[str]
     downloads: Sequence[Download]
     kind: Description | None = None
+    asked: str = ""
+    """The experiment of which a treatment can be run in the page."""
 
     @property
     def section(self) -> str:
@@ -92,21 +95,23 @@ def render(
     *,
     sheet: Judgement | None = None,
     alone: bool = False,
+    module: bytes | None = None,
 ) -> tuple[str, set[Path]]:
     """The page as text, and the figures' files, which are written into `figures_dir`.
 
-    A page that stands `alone` links to no file beside it.
+    A page that stands `alone` links to no file beside it. One with the playground's `module` can be asked.
 
     Raises:
-        InputError: if `figures.toml` is wrong; nothing has been drawn by then.
+        InputError: if `figures.toml` is wrong, or the results cannot be asked; nothing has been drawn by then.
     """
     manifest = results.manifest
     words = kinds.read(study_dir / "figures.toml")
     factors = {name: one.get("factors", {}) for name, one in manifest.get("experiments", {}).items()}
     tables = tables_of(results, study_dir)
     kinds.check(study_dir / "figures.toml", words, tables.known)
+    can_ask = None if module is None else asking(results, study_dir, words, module)
     study = cache(lambda: Study.load(study_dir, variant=manifest.get("variant")))
-    shown, missing = _draw(Data(tables, words, study), figures_dir)
+    shown, missing = _draw(Data(tables, words, study), figures_dir, can_ask.experiments if can_ask else ())
     main = next((one for one in shown if one.figure.name == words.main), next(iter(shown), None))
     why = _why(results, figures_dir)
     metrics = [
@@ -125,6 +130,7 @@ def render(
         "report.html.j2",
         script=True,
         alone=alone,
+        asked=can_ask,
         elsewhere=made_elsewhere(manifest),
         partial=manifest.get("partial"),
         manifest=manifest,
@@ -181,7 +187,7 @@ def _why(results: Results, folder: Path) -> dict[str, list[Shown]]:
     return shown
 
 
-def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]:
+def _draw(data: Data, folder: Path, asked: Collection[str]) -> tuple[list[Shown], list[tuple[str, str]]]:
     """Every figure that the results can fill, and for each of the others its name and what is missing."""
     shown, missing = [], []
     for one in data.words.of(Kind):
@@ -192,7 +198,8 @@ def _draw(data: Data, folder: Path) -> tuple[list[Shown], list[tuple[str, str]]]
         else:
             figure = replace(figure, section=one.section) if one.section else figure
             paths = on_paper.draw(data.words.style.lettered(figure), folder / one.name, data.words.style.font)
-            shown.append(_shown(figure, on_screen.svgs(figure), paths, one.description))
+            drawn = _shown(figure, on_screen.svgs(figure), paths, one.description)
+            shown.append(replace(drawn, asked=one.experiment if one.experiment in asked else ""))
     return shown, missing
 
 

@@ -63,16 +63,27 @@ def report(
         Path | None,
         typer.Option(help="Another folder for it, or a file that ends in .html: the page alone, to pass on."),
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask",
+            help="Put the simulator into the page, which then runs treatments, also changed ones (1.5 MB more).",
+        ),
+    ] = False,
+    playground: Annotated[
+        Path | None,
+        typer.Option(help="The page of `make playground`, for --ask (default: that of this clone, if it was built)."),
+    ] = None,
 ) -> None:
     """Write the report of some results: one HTML file, and each figure as SVG and PDF.
 
     `haltere report results/quic-dumbbell`
 
-    `haltere report results/quic-dumbbell --out quic-dumbbell.html`
+    `haltere report results/quic-dumbbell --out quic-dumbbell.html --ask`
     """
     from haltere.cli.studies import report as command
 
-    command(results, study, out)
+    command(results, study, out, ask=ask, page=playground)
 
 
 @app.command(rich_help_panel=STUDIES)
