@@ -63,7 +63,7 @@ pub struct Between {
 /// A flow with its routes.
 pub struct FlowPath {
     /// The flow of the scenario.
-    pub contender: Contender,
+    pub contender: Arc<Contender>,
     /// The server's node.
     pub server: NodeId,
     /// The client's node.
