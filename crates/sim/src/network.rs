@@ -142,13 +142,13 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
                 Some(DeliveryPath { broker, subscriber, ways })
             }
         };
-        let start = start(flow.start, flow.spread, &streams.named(&format!("flow {i}/start")));
+        let start = start(flow.start, flow.spread, || streams.named(&format!("flow {i}/start")));
         flows.push(FlowPath { contender: flow.contender.clone(), server, client, ways, moves, start, delivery });
     }
     let mut beside = |what: &str, i: usize, beside: &Beside| {
         let Place { server, client, .. } = &beside.place;
         let found = ways(&topology, &mut router, &format!("{what}s[{i}]"), (server, client))?;
-        let start = start(beside.start, beside.spread, &streams.named(&format!("{what} {i}/start")));
+        let start = start(beside.start, beside.spread, || streams.named(&format!("{what} {i}/start")));
         Ok(Between { start, ..between(&found, beside.from) })
     };
     let mut probes = Vec::with_capacity(scenario.probes.len());
@@ -285,9 +285,9 @@ pub(crate) fn fits(payload: u32, mtu: u32, path: &str) -> Result<(), ScenarioErr
     Err(ScenarioError { path: path.to_string(), message })
 }
 
-fn start(start: Span, spread: Span, stream: &Stream) -> Time {
+fn start(start: Span, spread: Span, stream: impl FnOnce() -> Stream) -> Time {
     // Without a spread start no random number is drawn.
-    let late = if spread.is_zero() { 0 } else { stream.clone().below(spread.as_nanos()) };
+    let late = if spread.is_zero() { 0 } else { stream().below(spread.as_nanos()) };
     Time::ZERO + start + Span::from_nanos(late)
 }
 
