@@ -4,16 +4,30 @@ use crate::queue::{Backlog, DropReason};
 use crate::time::{Span, Time};
 
 /// The counters of a link, or of another element. `offered + duplicated = delivered + dropped + inside`, always.
+// In this order, so that what counts every packet stands together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
-    /// Copies made by duplication.
-    pub duplicated: u64,
     /// Packets that arrived at the far end.
     pub delivered: u64,
     /// Bytes of these packets.
     pub delivered_bytes: u64,
+    /// Packets that entered serialisation.
+    pub served: u64,
+    /// The largest backlog seen, in packets.
+    pub max_queue_packets: u64,
+    /// The largest backlog seen, in bytes.
+    pub max_queue_bytes: u64,
+    /// The sum of the times in the queue of packets that were served, ns. A thousand packets at 1 bit/s wait for 10^19 ns together.
+    pub queueing_ns: u128,
+    /// The longest time of one of them in the queue.
+    pub max_queueing: Span,
+    /// Marked for congestion.
+    pub marked: u64,
+    /// Copies made by duplication.
+    pub duplicated: u64,
     /// Dropped because the queue was full.
     pub dropped_queue: u64,
     /// Dropped early by the discipline.
@@ -34,18 +48,6 @@ pub struct LinkCounters {
     pub tripped: Option<u64>,
     /// When it ended the first.
     pub first_tripped: Option<Time>,
-    /// Marked for congestion.
-    pub marked: u64,
-    /// The largest backlog seen, in packets.
-    pub max_queue_packets: u64,
-    /// The largest backlog seen, in bytes.
-    pub max_queue_bytes: u64,
-    /// Packets that entered serialisation.
-    pub served: u64,
-    /// The sum of their times in the queue, ns. A thousand packets at 1 bit/s wait for 10^19 ns together.
-    pub queueing_ns: u128,
-    /// The longest time of one of them in the queue.
-    pub max_queueing: Span,
 }
 
 impl LinkCounters {

@@ -50,7 +50,9 @@ impl Ecn {
 }
 
 /// The contents of a packet. Links and queues can read everything but the body.
+// In this order, so that what a link reads and writes is mostly in one line of a cache: packets wait for longer than they stay there.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Contents<B> {
     /// Length on the link in bytes, IP and transport headers included.
     pub len: u32,

@@ -71,6 +71,10 @@ impl<T> Ring<T> {
     /// Takes the first item if it is like this.
     #[inline]
     pub fn pop_front_if(&mut self, take: impl FnOnce(&T) -> bool) -> Option<T> {
+        // The slots of an empty one are mostly in no cache.
+        if self.is_empty() {
+            return None;
+        }
         if take(self.front()?) { self.pop_front() } else { None }
     }
 

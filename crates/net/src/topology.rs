@@ -4,6 +4,7 @@ use crate::link::LinkConfig;
 use crate::packet::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 /// Number of a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -17,11 +18,11 @@ pub struct Edge {
     /// Where it ends.
     pub to: NodeId,
     /// Its name in results, shared by both directions, such as `bottleneck`.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its direction, `down` or `up`.
     pub direction: Direction,
-    /// Its configuration.
-    pub config: LinkConfig,
+    /// Its configuration, which links of one kind share.
+    pub config: Arc<LinkConfig>,
 }
 
 crate::named! {
@@ -107,12 +108,20 @@ impl Topology {
     }
 
     /// Joins two nodes: `down` goes from `a` to `b`, `up` back. Returns the link's number.
-    pub fn join(&mut self, name: &str, a: NodeId, b: NodeId, down: LinkConfig, up: LinkConfig) -> u32 {
-        for (from, to, direction, config) in [(a, b, Direction::Down, down), (b, a, Direction::Up, up)] {
+    pub fn join(
+        &mut self,
+        name: &str,
+        a: NodeId,
+        b: NodeId,
+        down: impl Into<Arc<LinkConfig>>,
+        up: impl Into<Arc<LinkConfig>>,
+    ) -> u32 {
+        let name: Arc<str> = name.into();
+        for (from, to, direction, config) in [(a, b, Direction::Down, down.into()), (b, a, Direction::Up, up.into())] {
             let number = self.edges.len() as u32;
             self.out[from.0 as usize].push(number);
             self.into[to.0 as usize].push(number);
-            self.edges.push(Edge { from, to, name: name.to_string(), direction, config });
+            self.edges.push(Edge { from, to, name: name.clone(), direction, config });
         }
         self.edges.len() as u32 / 2 - 1
     }

@@ -10,6 +10,7 @@ pub use mqtt::{MqttClients, mqtt_clients};
 use crate::contender::Contender;
 use crate::scenario::{self, Beside, Cell, Link, Place, ProbeKind, Renewed, Scenario, ScenarioError, Side, Station};
 use crate::world::{Change, Move};
+use haltere_net::link::LinkConfig;
 use haltere_net::loss::Loss;
 use haltere_net::medium::Medium;
 use haltere_net::rng::{Stream, Streams};
@@ -19,6 +20,7 @@ use haltere_transport::Body;
 use haltere_transport::datagram::HEADERS;
 use haltere_transport::path::AddressChange;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The longest route, in links: the largest number that IP's TTL allows (RFC 791 section 3.1), and that packets can
 /// count.
@@ -61,7 +63,7 @@ pub struct Between {
 /// A flow with its routes.
 pub struct FlowPath {
     /// The flow of the scenario.
-    pub contender: Contender,
+    pub contender: Arc<Contender>,
     /// The server's node.
     pub server: NodeId,
     /// The client's node.
@@ -140,13 +142,13 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
                 Some(DeliveryPath { broker, subscriber, ways })
             }
         };
-        let start = start(flow.start, flow.spread, &streams.named(&format!("flow {i}/start")));
+        let start = start(flow.start, flow.spread, || streams.named(&format!("flow {i}/start")));
         flows.push(FlowPath { contender: flow.contender.clone(), server, client, ways, moves, start, delivery });
     }
     let mut beside = |what: &str, i: usize, beside: &Beside| {
         let Place { server, client, .. } = &beside.place;
         let found = ways(&topology, &mut router, &format!("{what}s[{i}]"), (server, client))?;
-        let start = start(beside.start, beside.spread, &streams.named(&format!("{what} {i}/start")));
+        let start = start(beside.start, beside.spread, || streams.named(&format!("{what} {i}/start")));
         Ok(Between { start, ..between(&found, beside.from) })
     };
     let mut probes = Vec::with_capacity(scenario.probes.len());
@@ -283,9 +285,9 @@ pub(crate) fn fits(payload: u32, mtu: u32, path: &str) -> Result<(), ScenarioErr
     Err(ScenarioError { path: path.to_string(), message })
 }
 
-fn start(start: Span, spread: Span, stream: &Stream) -> Time {
+fn start(start: Span, spread: Span, stream: impl FnOnce() -> Stream) -> Time {
     // Without a spread start no random number is drawn.
-    let late = if spread.is_zero() { 0 } else { stream.clone().below(spread.as_nanos()) };
+    let late = if spread.is_zero() { 0 } else { stream().below(spread.as_nanos()) };
     Time::ZERO + start + Span::from_nanos(late)
 }
 
@@ -317,27 +319,38 @@ pub fn losses(
     Ok(bits)
 }
 
+/// The configurations of a link's two directions, down and up.
+type Configs = (Arc<LinkConfig>, Arc<LinkConfig>);
+
+fn configs(link: &Link) -> Configs {
+    (Arc::new(link.down.clone()), Arc::new(link.up.clone()))
+}
+
 fn topology(scenario: &Scenario) -> (Topology, Media) {
     use scenario::Topology::{Cell, Dumbbell, Graph, Multipath, PointToPoint};
     let mut net = Topology::new();
-    let join = |net: &mut Topology, name: &str, ends: (&str, &str), link: &Link| {
+    let join_by = |net: &mut Topology, name: &str, ends: (&str, &str), (down, up): &Configs| {
         let (from, to) = (net.node(ends.0), net.node(ends.1));
-        (net.join(name, from, to, link.down.clone(), link.up.clone()), [from, to])
+        (net.join(name, from, to, down.clone(), up.clone()), [from, to])
     };
+    let join =
+        |net: &mut Topology, name: &str, ends: (&str, &str), link: &Link| join_by(net, name, ends, &configs(link));
     match &scenario.topology {
         PointToPoint { link } => {
             join(&mut net, "link", ("server", "client"), link);
         }
         Dumbbell { pairs, bottleneck, access } => {
             join(&mut net, "bottleneck", ("router 1", "router 2"), bottleneck);
+            // Thousands of pairs have links of one kind.
+            let access = configs(access);
             for pair in 0..*pairs {
                 let (server, client) = (format!("server {pair}"), format!("client {pair}"));
                 // The nodes of a pair are numbered before its links.
                 for node in [&server, &client] {
                     net.node(node);
                 }
-                join(&mut net, &format!("server access {pair}"), (&server, "router 1"), access);
-                join(&mut net, &format!("client access {pair}"), ("router 2", &client), access);
+                join_by(&mut net, &format!("server access {pair}"), (&server, "router 1"), &access);
+                join_by(&mut net, &format!("client access {pair}"), ("router 2", &client), &access);
             }
         }
         Cell { link, cell } => {

@@ -10,11 +10,12 @@ use crate::serialiser::Serialiser;
 use crate::time::Time;
 
 /// A drop-tail queue: when the packets that wait are serialised, and how long they are.
+#[repr(C)]
 pub(super) struct Fifo {
-    limit: Limit,
-    mark: Option<Limit>,
     starts: Ring<(Time, u32)>,
     bytes: u64,
+    limit: Limit,
+    mark: Option<Limit>,
     /// The sum of the products of the packets' lengths and waiting times, in nanoseconds.
     byte_ns: u128,
 }

@@ -16,6 +16,8 @@ pub(super) struct Impairments {
     outages: Option<Outages>,
     /// A delay that changes, and the latest arrival time it has caused so far.
     delay: Option<(Profile, Time)>,
+    /// The latest arrival of a packet so far.
+    pub(super) last_arrival: Time,
     /// Whether packets may overtake each other, by jitter or by a falling delay.
     pub(super) overtaking: bool,
     delay_reorders: bool,
@@ -42,6 +44,7 @@ impl Impairments {
             let jitter = Jitter::new(config.jitter, streams.named(&format!("{name}/jitter")));
             Box::new(Impairments {
                 outages,
+                last_arrival: Time::ZERO,
                 delay,
                 overtaking: jitter.reorders() || delay_reorders,
                 delay_reorders,

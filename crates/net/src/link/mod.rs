@@ -74,15 +74,18 @@ impl<B: Clone> Served<B> {
 }
 
 /// One direction of a link.
+// In this order, as in its parts, so that what every packet needs stands together, and the rest behind it: of many links, hardly one
+// is in a cache when its next packet comes.
+#[repr(C)]
 pub struct Link<B> {
-    mtu: u32,
     waiting: Waiting<B>,
     wire: Wire<B>,
+    mtu: u32,
+    /// The last packet that arrived at the far end, and when it did.
+    left: Sent,
     counters: LinkCounters,
     /// The last packet that was taken ahead of time.
     ahead: Sent,
-    /// The last packet that arrived at the far end, and when it did.
-    left: Sent,
 }
 
 impl<B: Clone + Send + 'static> Link<B> {

@@ -9,14 +9,14 @@ use crate::serialiser::Serialiser;
 use crate::time::{Span, Time};
 
 /// The path from the queue to the far end.
+#[repr(C)]
 pub(crate) struct Wire<B> {
-    pub(crate) delay: Span,
+    pub(crate) pipe: Pipe<B>,
     pub(crate) serialiser: Serialiser,
+    pub(crate) delay: Span,
     impairments: Option<Box<Impairments>>,
     /// Whether a packet may arrive before one that was sent earlier.
     pub(crate) overtaking: bool,
-    last_arrival: Time,
-    pub(crate) pipe: Pipe<B>,
 }
 
 impl<B: Clone> Wire<B> {
@@ -27,7 +27,6 @@ impl<B: Clone> Wire<B> {
             serialiser: Serialiser::new(config),
             overtaking: impairments.as_ref().is_some_and(|i| i.overtaking),
             impairments,
-            last_arrival: Time::ZERO,
             pipe: Pipe::from_iter([]),
         }
     }
@@ -45,9 +44,7 @@ impl<B: Clone> Wire<B> {
         if self.impairments.is_some() {
             return self.impair(start, out, packet, counters);
         }
-        let arrival = out + self.delay;
-        self.last_arrival = arrival;
-        self.pipe.push(arrival, packet);
+        self.pipe.push(out + self.delay, packet);
     }
 
     /// Applies loss, duplication and delay to a packet that is sent from `start` to `out`.
@@ -64,13 +61,13 @@ impl<B: Clone> Wire<B> {
             let arrival = arrival + i.jitter.extra();
             let copy = if more > 0 { packet.clone() } else { packet.take() };
             let Some(packet) = copy else { return };
-            if arrival >= self.last_arrival {
-                self.last_arrival = arrival;
+            if arrival >= i.last_arrival {
+                i.last_arrival = arrival;
                 self.pipe.push(arrival, packet);
             } else if i.overtaking {
                 self.pipe.insert(arrival, packet);
             } else {
-                self.pipe.push(self.last_arrival, packet);
+                self.pipe.push(i.last_arrival, packet);
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::scenario::{Bridge, ScenarioError};
 use haltere_mqtt::{ClientConfig, Streams};
 use haltere_net::Time;
 use haltere_transport::Role;
+use std::sync::Arc;
 
 /// Gives all bridges of a scenario to their brokers. Each connects to its slot.
 ///
@@ -28,7 +29,7 @@ pub(super) fn join(
         let kit = Kit::new(
             site,
             format!("bridge {n}"),
-            (&spec.contender, subject),
+            (&Arc::new(spec.contender.clone()), subject),
             [between.from, between.to],
             between.mtu,
             Time::ZERO,

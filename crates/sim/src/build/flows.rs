@@ -17,7 +17,6 @@ use crate::world::Spawn;
 use haltere_net::registry::is_file;
 use haltere_net::{FlowKey, Time};
 use haltere_transport::Role;
-#[cfg(feature = "kernels")]
 use std::sync::Arc;
 
 /// A flow of a run.
@@ -158,7 +157,7 @@ impl FlowPart {
                 let delivery = Delivery { broker: path.server, port: slots[0].port() };
                 (brokers.flow(site, (number, mqtt), (kit, path, to), slots)?, Some(delivery))
             }
-            _ => (fetch(flow, &kit, path, slots[0]).map_err(|message| wrong(number, message))?, None),
+            _ => (fetch(flow, kit.into(), path, slots[0]).map_err(|message| wrong(number, message))?, None),
         };
         let ends = roster.pair(Owner::Flow, number, spawns);
         Ok(FlowPart { number, spec: flow.clone(), ends, start, key, shadows, delivery })
@@ -184,7 +183,7 @@ fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit
 }
 
 /// The processes of a flow without MQTT: one that fetches, and one that answers.
-fn fetch(flow: &Flow, kit: &Kit, path: FlowPath, slot: Slot) -> Result<[Spawn; 2], String> {
+fn fetch(flow: &Flow, kit: Arc<Kit>, path: FlowPath, slot: Slot) -> Result<[Spawn; 2], String> {
     // Upwards, the process that sends is on the client's host.
     let up = flow.way() == scenario::Way::Up;
     let radio = |there: bool| flow.radio.filter(|_| there).map(RadioKind::model);

@@ -139,7 +139,7 @@ impl Brokers {
             port: deliver.kernel_port(),
             mtu: to.ways[0].mtu,
             paths: flows::usable_paths(contender, &to.ways),
-            contender: contender.clone(),
+            contender: Arc::new(contender.clone()),
             shadows: Vec::new(),
             log: None,
             moves: false,

@@ -12,6 +12,7 @@ use crate::world::{Spawn, Transports};
 use haltere_net::Time;
 use haltere_transport::Role;
 use haltere_transport::datagram::Protocol;
+use std::sync::Arc;
 
 /// The contender that carries probes over TCP.
 const TCP_CONTENDER: &str = "tcp/cubic";
@@ -65,7 +66,7 @@ fn spawns(
         let kit = Kit::new(
             site,
             format!("probe {number}"),
-            (&contender, subject),
+            (&Arc::new(contender), subject),
             [between.from, between.to],
             between.mtu,
             between.start,

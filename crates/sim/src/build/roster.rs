@@ -82,6 +82,12 @@ pub(super) struct Roster {
 }
 
 impl Roster {
+    /// Makes room for the processes of so many more parts, which each have two.
+    pub fn expect(&mut self, parts: usize) {
+        self.spawns.reserve(2 * parts);
+        self.owners.reserve(2 * parts);
+    }
+
     /// Slots that nobody else has.
     pub fn slots(&mut self, count: usize) -> impl Iterator<Item = Slot> + use<> {
         let first = self.taken;

@@ -43,7 +43,7 @@ pub(super) struct Way {
 pub(super) struct Kit {
     /// The name of its owner, for the names of random streams, such as `flow 0`.
     pub name: String,
-    pub contender: Contender,
+    pub contender: Arc<Contender>,
     pub subject: Subject,
     pub mtu: u32,
     /// Contenders whose congestion control runs in the shadow of the sender's.
@@ -78,7 +78,7 @@ pub(super) struct Kit {
 
 /// Makes the transports of one end of a flow.
 pub(super) struct Maker {
-    kit: Kit,
+    kit: Arc<Kit>,
     role: Role,
     /// The first transport. It is made before the run, so that errors in its configuration are reported before the run.
     first: Option<Box<dyn Endpoint>>,
@@ -87,7 +87,8 @@ pub(super) struct Maker {
 impl Maker {
     /// # Errors
     /// If the contender cannot be configured.
-    pub fn new(kit: Kit, role: Role) -> Result<Maker, String> {
+    pub fn new(kit: impl Into<Arc<Kit>>, role: Role) -> Result<Maker, String> {
+        let kit = kit.into();
         let first = kit.make(role, 0)?;
         Ok(Maker { kit, role, first: Some(first) })
     }
@@ -101,7 +102,7 @@ impl Kit {
     pub fn new(
         site: &Site<'_>,
         name: String,
-        (contender, subject): (&Contender, Subject),
+        (contender, subject): (&Arc<Contender>, Subject),
         hosts: [NodeId; 2],
         mtu: u32,
         start: Time,

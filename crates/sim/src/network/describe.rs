@@ -228,11 +228,11 @@ pub fn describe_all(scenario: &Scenario, seed: u64, replication: u64) -> Result<
     let network = network(scenario, &streams)?;
     // Directions are in pairs, down and up, in the order in which links were added.
     let links = network.topology.edges().chunks_exact(2).map(|pair| LinkDescription {
-        name: pair[0].name.clone(),
+        name: pair[0].name.to_string(),
         from: pair[0].from.0,
         to: pair[0].to.0,
-        down: pair[0].config.clone(),
-        up: pair[1].config.clone(),
+        down: pair[0].config.as_ref().clone(),
+        up: pair[1].config.as_ref().clone(),
     });
     let addresses = network.topology.interfaces().iter().map(|i| AddressDescription { node: i.node.0, link: i.link });
     let flows = network.flows.iter().zip(&scenario.flows).enumerate().map(|(i, (path, flow))| FlowDescription {

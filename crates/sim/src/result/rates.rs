@@ -178,7 +178,7 @@ impl Run {
     fn bottleneck(&self, direction: Direction) -> Option<&Edge> {
         let mut edges = self.world.topology().edges().iter().filter(|edge| edge.direction == direction);
         let first = edges.clone().next()?;
-        let named = edges.clone().find(|edge| edge.name == "bottleneck");
+        let named = edges.clone().find(|edge| &*edge.name == "bottleneck");
         named.or_else(|| (edges.by_ref().count() == 1).then_some(first))
     }
 

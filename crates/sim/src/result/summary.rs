@@ -67,8 +67,13 @@ impl Run {
             let time = now.since(baseline.from);
             after.map(|after| OccupancyResult::new(before.unwrap_or_default(), after, time))
         });
-        let mut flows: Vec<FlowResult> =
-            (0..self.flows.len()).map(|i| self.flow_result(i, baseline, measured)).collect();
+        let mut flows = Vec::with_capacity(self.flows.len());
+        let mut data_packets = 0;
+        for i in 0..self.flows.len() {
+            let of_client = self.world.process(self.flows[i].ends.client).stats();
+            data_packets += of_client.received_packets;
+            flows.push(self.flow_result(i, of_client, baseline, measured));
+        }
         let named = flows.iter().zip(&self.flows).map(|(flow, given)| Named {
             own: given.spec.label.as_deref(),
             contender: &flow.contender,
@@ -98,13 +103,12 @@ impl Run {
             let result = LinkResult::new(&edge.name, edge.direction, link.counters_at(port));
             result.with_stages(link.stages()).with_occupancy(occupancy)
         });
-        let clients = self.flows.iter().map(|flow| self.world.process(flow.ends.client));
         RunResult {
             status: if error.is_some() { "failed" } else { "ok" },
             error,
             virtual_s: now.as_secs_f64(),
             events: self.world.events(),
-            data_packets: clients.map(|client| client.stats().received_packets).sum(),
+            data_packets,
             reached: None,
             flows,
             links: links.collect(),
@@ -117,22 +121,24 @@ impl Run {
     /// The counters of the receiving end of a flow. With MQTT, the broker's connections with the publishers are the far
     /// end of theirs.
     pub(crate) fn receiver(&self, flow: usize) -> Stats {
-        let part = &self.flows[flow];
-        let heard = part.delivery.as_ref().and_then(|to| Some((self.brokers.get(&to.broker)?, to.port)));
-        match heard {
-            Some((broker, port)) => self.world.process(*broker).stats_at(port),
-            None => self.world.process(part.ends.client).stats(),
-        }
+        self.broker_of(flow).unwrap_or_else(|| self.world.process(self.flows[flow].ends.client).stats())
     }
 
-    fn flow_result(&self, i: usize, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
+    /// The counters of the broker's connections with the publishers of a flow, if it has any.
+    fn broker_of(&self, flow: usize) -> Option<Stats> {
+        let to = self.flows[flow].delivery.as_ref()?;
+        Some(self.world.process(*self.brokers.get(&to.broker)?).stats_at(to.port))
+    }
+
+    /// The result of a flow whose client has these counters.
+    fn flow_result(&self, i: usize, of_client: Stats, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
         let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
         let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
         let (progress, objects, seen) = parts(client.report());
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let completion = since_start(progress.completed);
-        let receiver = self.receiver(i);
+        let receiver = self.broker_of(i).unwrap_or(of_client);
         let arrived = |bytes: u64| bytes.saturating_sub(receiver.concealed_bytes);
         let received = arrived(progress.received.min(flow.total().unwrap_or(u64::MAX)));
         let bytes = match (flow.total(), completion) {

@@ -13,12 +13,13 @@ use crate::radio::RadioModel;
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// A flow with all defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// The contender that carries it.
-    pub contender: Contender,
+    pub contender: Arc<Contender>,
     /// Its own label in results, if it has one.
     pub label: Option<String>,
     /// Its hosts.
@@ -294,7 +295,7 @@ impl FlowSpec {
         }
         let usual = if let Task::Messages(_) = task { PUBLISHERS_START } else { Span::ZERO };
         let flow = Flow {
-            contender: self.contender,
+            contender: self.contender.into(),
             label: self.label,
             place,
             task,

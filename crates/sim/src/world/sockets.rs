@@ -28,26 +28,28 @@ pub trait Transports: Send {
 }
 
 /// All sockets of a process.
+// As in a process, what every packet needs comes first.
+#[repr(C)]
 pub(super) struct SocketTable {
     sockets: Vec<Option<Socket>>,
-    free: Vec<u32>,
     /// Sockets that may have an event or a packet.
     active: Vec<u32>,
+    wake: Time,
     /// The one that sent last: it goes on until it has nothing more, then those after it have their turn.
     turn: u32,
-    /// When each socket wants to be called, if there is more than one.
-    timers: Option<Schedule>,
-    wake: Time,
-    transports: Box<dyn Transports>,
     /// The transports are told until when nothing else happens.
     pub looks_ahead: bool,
+    /// When each socket wants to be called, if there is more than one.
+    timers: Option<Box<Schedule>>,
+    /// The radios of the process's devices, if it is asked for what they do.
+    pub radios: Option<Box<Radios>>,
+    free: Vec<u32>,
+    transports: Box<dyn Transports>,
     /// The number of the first connection that it opens, if that was fixed beforehand.
     pub first: Option<ConnectionId>,
     made: u32,
     /// The counters of released sockets, by the port of their connection.
     released: BTreeMap<Port, Stats>,
-    /// The radios of the process's devices, if it is asked for what they do.
-    pub radios: Option<Box<Radios>>,
 }
 
 impl SocketTable {
@@ -86,7 +88,7 @@ impl SocketTable {
         if self.sockets.len() > 1 {
             let timers = self.timers.get_or_insert_with(|| {
                 // Up to here the only socket's time stood in `wake`.
-                let mut timers = Schedule::new(2);
+                let mut timers = Box::new(Schedule::new(2));
                 timers.set(0, self.wake);
                 timers
             });
@@ -224,7 +226,8 @@ impl SocketTable {
         if self.timers.is_none() {
             return self.on_wake_of(0, cx);
         }
-        while let Some((_, id)) = self.timers.as_ref().and_then(Schedule::peek).filter(|(at, _)| *at <= cx.now) {
+        while let Some((_, id)) = self.timers.as_ref().and_then(|timers| timers.peek()).filter(|(at, _)| *at <= cx.now)
+        {
             self.set_timer(id, Time::NEVER);
             self.on_wake_of(id, cx);
         }
@@ -249,8 +252,9 @@ impl SocketTable {
 
     /// The counters of all its sockets, released ones included.
     pub fn stats(&self) -> Stats {
-        let released = self.released.values().cloned().fold(Stats::default(), Stats::and);
-        self.sockets.iter().flatten().map(|s| s.endpoint.stats()).fold(released, Stats::and)
+        let released = self.released.values().cloned();
+        let present = self.sockets.iter().flatten().map(|s| s.endpoint.stats());
+        released.chain(present).reduce(Stats::and).unwrap_or_default()
     }
 
     /// The counters of its sockets for connections to a port, released ones included.
@@ -278,8 +282,10 @@ pub struct Sockets<'a> {
     pub(super) tables: &'a mut Tables,
     pub(super) process: u32,
     pub(super) node: NodeId,
-    /// The path on which connections open, with own and peer's address if the process has paths.
-    pub(super) present: (PathId, Option<(Address, Address)>),
+    /// The path on which connections open.
+    pub(super) present: PathId,
+    /// The paths that the process has, as own and peer's address.
+    pub(super) paths: &'a [(Address, Address)],
 }
 
 impl Sockets<'_> {
@@ -289,9 +295,9 @@ impl Sockets<'_> {
     /// # Errors
     /// If no links lead there, or if there is no transport to be had.
     pub fn connect(&mut self, to: Remote, cx: &mut Cx<'_>) -> Result<SocketId, CloseReason> {
-        let (path, addresses) = self.present;
-        let (own, destination) = match addresses {
-            Some((own, peer)) => (vec![own], peer),
+        let path = self.present;
+        let (own, destination) = match self.paths.get(usize::from(path.0)) {
+            Some(&(own, peer)) => (vec![own], peer),
             None => (self.tables.topology().addresses(self.node).to_vec(), to.address),
         };
         let route = own.into_iter().find_map(|from| Some((from, self.tables.route(from, destination)?)));

@@ -54,7 +54,7 @@ pub(super) struct Captures {
 impl Captures {
     /// Creates the files of the requested links.
     pub(super) fn new(pcap: &Pcap, topology: &Topology, origin: &Origin) -> Result<Captures, String> {
-        let names: Vec<&str> = topology.edges().iter().step_by(2).map(|e| e.name.as_str()).collect();
+        let names: Vec<&str> = topology.edges().iter().step_by(2).map(|e| &*e.name).collect();
         if let Some(unknown) = pcap.links.iter().find(|l| !names.contains(&l.as_str())) {
             return Err(format!("there is no link {unknown:?}: {}", listed(&names)));
         }
