@@ -199,6 +199,12 @@ pub struct Config {
     pub rto: RtoRule,
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
     pub rtts: bool,
+    /// The unit in which the times of packets are taken, from which RTTs and delivery rates come (Linux: a microsecond); zero
+    /// for exact times. Default zero.
+    pub clock_unit: Span,
+    /// The step in which the host's clock moves, and by which its pacing is late (a user-mode Linux: 256 ns); zero for an
+    /// exact clock. Default zero.
+    pub clock_step: Span,
     /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
     pub tick: Span,
     /// The time from an edge of the coarsest level of the host's timer wheel, 512 ticks, to the start of the run. It is
@@ -311,6 +317,8 @@ impl Config {
             byte_counting: true,
             rto: RtoRule::LINUX,
             rtts: false,
+            clock_unit: Span::ZERO,
+            clock_step: Span::ZERO,
             tick: Span::from_millis(4),
             phase: Span::ZERO,
             delayed_ack: true,

@@ -171,7 +171,9 @@ impl Sender {
     /// and the data at the head has `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         let divisor = u64::from(self.rules.tso_defer);
-        if divisor == 0 || self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE
+        if divisor == 0
+            || self.phase >= Phase::Recovery
+            || self.clock.read(now).since(self.last_send.max(self.pacer.next())) > PATIENCE
         {
             return false;
         }

@@ -32,7 +32,7 @@ impl Sender {
         if s.ack > self.nxt {
             return;
         }
-        self.rack.now = now;
+        self.rack.now = self.clock.stamp(now);
         self.local.retry();
         let advanced = s.ack > self.una;
         let old = s.ack < self.una;
@@ -85,7 +85,7 @@ impl Sender {
         self.rack.update_window(prior_delivered, self.sampler.delivered());
         self.take_count(s, u64::from(d.delivered));
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
-        self.tell_arrival(s, rtt, prior_delivered, now);
+        self.tell_arrival(s, rtt, prior_delivered, cx.now);
         let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
             let answer = if plain && d.sacked == 0 { Answer::Duplicate } else { Answer::Other };
@@ -152,7 +152,7 @@ impl Sender {
     /// Tells what is known of an acknowledgement before losses are looked for.
     fn tell_arrival(&mut self, s: &Segment, rtt: Option<Span>, prior_delivered: Option<u64>, now: Time) {
         self.cc.on_arrival(&cc::Arrival {
-            now,
+            now: self.rack.now,
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
@@ -207,7 +207,7 @@ impl Sender {
         prior_sacked: u32,
         cx: &mut Cx<'_>,
     ) -> (Option<Span>, bool) {
-        let now = cx.now;
+        let now = self.rack.now;
         let (mut sequence, mut newest, mut delayed) = (None, None, false);
         if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
             sequence = Some(now.since(first));
@@ -220,7 +220,7 @@ impl Sender {
         }
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule applies, except with timestamps, whose clock ticks in milliseconds.
-            let ms = timestamp(now).wrapping_sub(s.echo).max(1);
+            let ms = timestamp(cx.now).wrapping_sub(s.echo).max(1);
             // An echo of a timestamp that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
             sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
@@ -269,7 +269,7 @@ impl Sender {
             d.acked > 0 || (!self.rules.byte_counting && self.una > prior.una)
         };
         let ack = cc::Ack {
-            now: cx.now,
+            now: self.rack.now,
             delivered: told,
             lost,
             rtt,
@@ -285,7 +285,7 @@ impl Sender {
             rate,
             total_delivered: self.sampler.delivered(),
             total_lost: self.sampler.lost(),
-            next_departure: self.pacer.next(),
+            next_departure: self.next_departure(cx.now),
             delayed,
             stamps: stamps(s, cx.now),
         };
