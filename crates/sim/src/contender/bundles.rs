@@ -55,6 +55,7 @@ const NO_AUTOSIZING: Part = part("tso-least", WHOLE, "the size is chosen since L
 
 const IN_KERNEL_UNITS: Part = part("growth", Value::Word("kernel"), "tcp_cubic.c, bictcp_update");
 const IN_MICROSECONDS: Part = part("clock-unit", micros(1), "tcp_output.c, tcp_mstamp_refresh");
+const FEW_BLOCKS: Part = part("forget-sacks", Value::On, "tcp_input.c, tcp_sack_new_ofo_skb");
 
 /// All bundles.
 pub const BUNDLES: &[Bundle] = &[
@@ -102,6 +103,7 @@ pub const BUNDLES: &[Bundle] = &[
         sets: &[
             IN_KERNEL_UNITS,
             IN_MICROSECONDS,
+            FEW_BLOCKS,
             part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
             part("sack-compression-slack", micros(100), "tcp_comp_sack_slack_ns (commit a70437cc09a1)"),
         ],
@@ -114,6 +116,7 @@ pub const BUNDLES: &[Bundle] = &[
         sets: &[
             IN_KERNEL_UNITS,
             IN_MICROSECONDS,
+            FEW_BLOCKS,
             part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
             part(
                 "sack-compression-share",

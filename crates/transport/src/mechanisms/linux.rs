@@ -91,7 +91,7 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
         ("rto", value) => matches!(value, Value::Word("linux" | "rfc6298")),
         ("reno-friendly", value) => value == Value::Word("linux"),
         ("growth", value) => value == Value::Word("kernel"),
-        ("ack-window", value) => value == Value::On,
+        ("ack-window" | "forget-sacks", value) => value == Value::On,
         ("clock-unit", value) => value == Value::Time(Span::from_micros(1)),
         ("scheduler", Value::Scheduler(scheduler)) => scheduler.name() == "linux",
         ("reinjection", value) => value == Value::Word("timer"),
@@ -103,8 +103,9 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
     })
 }
 
-const OTHERS: [&str; 19] = [
+const OTHERS: [&str; 20] = [
     "clock-unit",
+    "forget-sacks",
     "ack-window",
     "growth",
     "sack-compression",

@@ -427,6 +427,14 @@ pub const TCP: &[Tcp] = &[
     .off()
     .only("QUIC has none: write +ack-every=… or -delack"),
     Tcp::new(
+        "forget-sacks",
+        Kind::OnOff,
+        "a SACK block is extended only by those of the last four that were reported, and not by all that is held behind a gap",
+        "tcp_sack_new_ofo_skb, tcp_sack_maybe_coalesce",
+        (|c| Value::from(c.forget_sacks), |c, v| c.forget_sacks = v.is_on()),
+    )
+    .only("QUIC reports what it holds: write +ack-ranges=…"),
+    Tcp::new(
         "sack-compression",
         Kind::Time(Span::from_micros(1), ms(100)),
         "duplicate ACKs after the third are held back, at most so long and a twentieth of the RTT",

@@ -163,6 +163,9 @@ pub struct Config {
     pub sack_blocks: u32,
     /// Whether data that arrived twice is reported by D-SACK (RFC 2883).
     pub dsack: bool,
+    /// Whether a block that is reported is extended only by those of the last four that were reported, and not by all that is
+    /// held (Linux: `tcp_sack_new_ofo_skb`). Default false.
+    pub forget_sacks: bool,
     /// Whether losses are found by time (RFC 8985) or by the number of segments SACKed above (RFC 6675 section 4).
     pub rack: bool,
     /// The smallest number of segments SACKed above a lost one. It is the duplicate-ACK threshold (RFC 5681) and the
@@ -302,6 +305,7 @@ impl Config {
             sack: true,
             sack_blocks: super::segment::MAX_SACK_BLOCKS as u32,
             dsack: true,
+            forget_sacks: false,
             rack: true,
             loss_threshold: 3,
             tlp: true,
