@@ -123,6 +123,11 @@ impl Rtt {
         (self.srtt8 > 0).then(|| self.span(self.srtt8 / 8))
     }
 
+    /// The smoothed RTT with its fraction of a unit (Linux: `srtt_us`, in eighths of a microsecond).
+    pub(super) fn srtt_exactly(&self) -> Option<Span> {
+        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8.saturating_mul(self.unit) / 8))
+    }
+
     /// The mean deviation.
     pub(super) fn variation(&self) -> Span {
         self.span(self.mdev4 / 4)
@@ -186,6 +191,7 @@ mod tests {
         }
         // 8 * 1000 and 3 more in eighths of a microsecond (`tcp_rtt_estimator`); an eighth of a nanosecond would be 1_000_375.
         assert_eq!((rtt.srtt8, rtt.srtt()), (8_003, Some(Span::from_micros(1_000))));
+        assert_eq!(rtt.srtt_exactly(), Some(Span::from_nanos(1_000_375)));
         // 2 * 1000 and 3 - 500 quarters.
         assert_eq!(rtt.variation(), Span::from_micros(375));
         assert_eq!(rtt.rto(), Span::from_micros(201_000));

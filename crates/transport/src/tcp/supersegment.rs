@@ -65,6 +65,11 @@ impl SuperSegment {
         }
     }
 
+    /// Whether data is sent while it is written.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
     /// Data is written after everything was sent.
     pub(super) fn begin(&mut self) {
         self.fresh = true;
@@ -184,8 +189,8 @@ impl Sender {
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
         }
-        let (Some(head), Some(srtt)) = (self.board.head(), self.rtt.srtt()) else { return false };
-        if (head.sent + srtt).since(now) > (srtt / 2).min(PATIENCE) {
+        let (Some(head), Some(srtt)) = (self.board.head(), self.rtt.srtt_exactly()) else { return false };
+        if (head.sent + srtt).since(self.clock.read(now)) > (srtt / 2).min(PATIENCE) {
             return false;
         }
         if room < offered {

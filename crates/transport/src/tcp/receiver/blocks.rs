@@ -76,14 +76,10 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    fn blocks(forgets: bool) -> Blocks {
-        Blocks { list: Vec::new(), forgets }
-    }
-
     #[test]
     fn a_forgotten_block_extends_no_other() {
         for (forgets, expected) in [(true, (50, 60)), (false, (40, 60))] {
-            let mut blocks = blocks(forgets);
+            let mut blocks = Blocks { list: Vec::new(), forgets };
             for start in [40, 10, 20, 30, 60] {
                 blocks.add((start, start + 5), Some((start, start + 5)));
             }
@@ -101,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_segment_between_two_blocks_joins_them_in_front() {
-        let mut blocks = blocks(true);
+        let mut blocks = Blocks { list: Vec::new(), forgets: true };
         for block in [(10, 20), (30, 40), (50, 60), (70, 80)] {
             blocks.add(block, None);
         }

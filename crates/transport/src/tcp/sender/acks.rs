@@ -169,7 +169,7 @@ impl Sender {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let mss = self.mss;
         let min_rtt = self.rtt.min();
-        let Sender { board, rack, sampler, .. } = self;
+        let Sender { board, rack, sampler, clock, .. } = self;
         let now = rack.now;
         for (start, end) in blocks {
             if end <= prior_una || end > self.nxt {
@@ -177,7 +177,7 @@ impl Sender {
             }
             board.sack((start.max(prior_una), end), high_seq, prior_una, d, |r| {
                 rack.advance(r, min_rtt);
-                sampler.on_delivered(now, mss, r.sent, r.tx);
+                sampler.on_delivered(now, mss, clock.stamp(r.sent), r.tx);
             });
         }
     }
@@ -188,12 +188,12 @@ impl Sender {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let (mss, una) = (self.mss, self.una);
         let min_rtt = self.rtt.min();
-        let Sender { board, rack, sampler, .. } = self;
+        let Sender { board, rack, sampler, clock, .. } = self;
         let now = rack.now;
         board.acknowledge(una, high_seq, d, |r| {
             if !r.marks.has(Marks::SACKED) {
                 rack.advance(r, min_rtt);
-                sampler.on_delivered(now, mss, r.sent, r.tx);
+                sampler.on_delivered(now, mss, clock.stamp(r.sent), r.tx);
             }
         });
     }
@@ -210,13 +210,13 @@ impl Sender {
         let now = self.rack.now;
         let (mut sequence, mut newest, mut delayed) = (None, None, false);
         if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
-            sequence = Some(now.since(first));
-            newest = Some(now.since(last));
+            sequence = Some(now.since(self.clock.stamp(first)));
+            newest = Some(now.since(self.clock.stamp(last)));
             delayed = d.acked == 1 && prior_sacked == 0 && d.sacked == 0 && self.una - prior_una < self.mss;
         }
         if let (Some(first), Some(last)) = (d.first_sacked, d.last_sacked) {
-            sequence = sequence.or(Some(now.since(first)));
-            newest = Some(now.since(last));
+            sequence = sequence.or(Some(now.since(self.clock.stamp(first))));
+            newest = Some(now.since(self.clock.stamp(last)));
         }
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule applies, except with timestamps, whose clock ticks in milliseconds.

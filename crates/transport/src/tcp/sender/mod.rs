@@ -80,6 +80,9 @@ impl Outgoing {
     }
 }
 
+/// How often a process that answers reads the clock (Linux: `tcp_rcv_space_adjust`, `tcp_write_xmit`).
+const READINGS: u32 = 2;
+
 /// How much of the window was used recently (Linux: `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
@@ -104,6 +107,8 @@ pub(super) struct Sender {
     pacing_wake: Time,
     /// When the pacing timer of a clock that moves in steps expires.
     pacing_timer: Time,
+    /// Until when the process that writes has read such a clock.
+    writes_until: Time,
     /// First position not acknowledged.
     pub una: u64,
     /// Next position to send.
@@ -174,6 +179,7 @@ impl Sender {
             together: SuperSegment::default(),
             pacing_wake: Time::NEVER,
             pacing_timer: Time::ZERO,
+            writes_until: Time::ZERO,
             una: 0,
             nxt: 0,
             written: 0,
@@ -182,7 +188,7 @@ impl Sender {
             largest_window: 0,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
-            rack: Rack::default(),
+            rack: Rack::new(clock),
             tlp: None,
             prr: None,
             order: Order::LostFirst,
@@ -419,6 +425,10 @@ impl Sender {
         if small {
             self.small_end = self.nxt + data;
         }
+        if self.board.is_empty() && self.together.is_fresh() {
+            self.writes_until = self.clock.after_readings(READINGS, now).unwrap_or(now);
+        }
+        let now = now.max(self.writes_until);
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
         self.tell_sent(now, data, idle);
         let seq = self.nxt;
@@ -429,7 +439,7 @@ impl Sender {
         let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
         let begins = self.together.begins();
         let out = Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push, begins };
-        self.board.push(&out, stamp, tx);
+        self.board.push(&out, self.clock.read(now), tx);
         self.nxt = seq + data + u64::from(fin);
         self.cuts.pass(self.nxt);
         self.sent_new = true;
@@ -459,7 +469,7 @@ impl Sender {
         let outstanding = u64::from(self.board.out()) * self.mss;
         let stamp = self.clock.stamp(now);
         let tx = self.sampler.on_sent(stamp, outstanding).with_in_flight(self.in_flight() + self.mss);
-        let mut push = self.board.send_again(seq, stamp, tx);
+        let mut push = self.board.send_again(seq, self.clock.read(now), tx);
         if self.together.ends_several() {
             self.board.mark_pushed();
             push = true;

@@ -18,7 +18,7 @@ impl Sender {
 
     /// The pacing rate of window-based algorithms.
     pub(in crate::tcp) fn window_rate(&self, window: u64) -> Option<Rate> {
-        rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt())
+        rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt_exactly())
     }
 
     /// Whether pacing allows a segment; if not, stores when it will.
@@ -26,6 +26,7 @@ impl Sender {
         if !self.paced || self.forced.is_some() || self.together.is_begun() {
             return true;
         }
+        let now = now.max(self.writes_until);
         match self.pacer.blocked(self.clock.read(now)) {
             None => true,
             Some(due) => {
@@ -62,6 +63,7 @@ impl Sender {
     }
 
     pub(super) fn pace(&mut self, now: Time, bytes: u64) {
+        let now = now.max(self.writes_until);
         match self.pacing_rate() {
             Some(rate) if self.stats.sent_packets >= u64::from(self.rules.unpaced) => {
                 self.pacer.on_sent(self.clock.read(now), bytes, rate)

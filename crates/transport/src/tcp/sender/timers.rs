@@ -91,7 +91,7 @@ impl Sender {
 
     /// When the head was sent; `now` if nothing is in flight.
     pub(super) fn head_sent(&self, now: Time) -> Time {
-        self.board.head().map_or(now, |h| h.sent)
+        self.board.head().map_or(now, |h| self.clock.stamp(h.sent))
     }
 
     pub(in crate::tcp) fn rearm_rto(&mut self, now: Time) {
