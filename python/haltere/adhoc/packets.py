@@ -316,8 +316,8 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3f} ms"
 
 
-LIKE_A_NODE = ("+as=linux-6.12", "+network-card=virtio")
-"""The mechanisms of a kernel that is a node: its version's, and what memory its network card takes."""
+LIKE_A_NODE = ("+as=linux-6.12", "+network-card=virtio", "+clock-step=256ns")
+"""The mechanisms of a kernel that is a node: its version's, what memory its network card takes, and its clock."""
 SIMULATED = ("model", "stack")
 """The fidelities whose packets can be read."""
 TOLERANCE_S = 0.0001

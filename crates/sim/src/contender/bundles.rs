@@ -54,6 +54,8 @@ const NO_RACK: Part = part("rack", Value::Off, "RACK came with Linux 4.4 (commit
 const NO_AUTOSIZING: Part = part("tso-least", WHOLE, "the size is chosen since Linux 3.12 (commit 95bd09eb2750)");
 
 const IN_KERNEL_UNITS: Part = part("growth", Value::Word("kernel"), "tcp_cubic.c, bictcp_update");
+const IN_MICROSECONDS: Part = part("clock-unit", micros(1), "tcp_output.c, tcp_mstamp_refresh");
+const FEW_BLOCKS: Part = part("forget-sacks", Value::On, "tcp_input.c, tcp_sack_new_ofo_skb");
 
 /// All bundles.
 pub const BUNDLES: &[Bundle] = &[
@@ -97,9 +99,11 @@ pub const BUNDLES: &[Bundle] = &[
     Bundle {
         name: "linux-6.12",
         transport: Transport::Tcp,
-        summary: "Linux 6.12: the defaults, CUBIC in the kernel's units, and a timer as late as Linux has it",
+        summary: "Linux 6.12: the defaults, CUBIC and the times of packets in the kernel's units, and a timer as late as Linux has it",
         sets: &[
             IN_KERNEL_UNITS,
+            IN_MICROSECONDS,
+            FEW_BLOCKS,
             part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
             part("sack-compression-slack", micros(100), "tcp_comp_sack_slack_ns (commit a70437cc09a1)"),
         ],
@@ -111,6 +115,8 @@ pub const BUNDLES: &[Bundle] = &[
         summary: "Linux 7.3",
         sets: &[
             IN_KERNEL_UNITS,
+            IN_MICROSECONDS,
+            FEW_BLOCKS,
             part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
             part(
                 "sack-compression-share",

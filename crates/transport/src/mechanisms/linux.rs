@@ -3,6 +3,7 @@
 //! A parameter that a contender does not set has the kernel's own value. Two contenders that want a host differently cannot share it.
 
 use super::{Facts, MPTCP, TCP, Value};
+use haltere_net::Span;
 use std::collections::BTreeMap;
 
 /// The name of the parameter of receive buffers, and of send buffers: their least, first and largest size, bytes.
@@ -90,7 +91,8 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
         ("rto", value) => matches!(value, Value::Word("linux" | "rfc6298")),
         ("reno-friendly", value) => value == Value::Word("linux"),
         ("growth", value) => value == Value::Word("kernel"),
-        ("ack-window", value) => value == Value::On,
+        ("ack-window" | "forget-sacks", value) => value == Value::On,
+        ("clock-unit", value) => value == Value::Time(Span::from_micros(1)),
         ("scheduler", Value::Scheduler(scheduler)) => scheduler.name() == "linux",
         ("reinjection", value) => value == Value::Word("timer"),
         ("opportunistic" | "penalisation", value) => value == Value::Off,
@@ -101,7 +103,9 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
     })
 }
 
-const OTHERS: [&str; 18] = [
+const OTHERS: [&str; 20] = [
+    "clock-unit",
+    "forget-sacks",
     "ack-window",
     "growth",
     "sack-compression",

@@ -268,6 +268,32 @@ pub const TCP: &[Tcp] = &[
     .off()
     .only("a stack in user space reads an exact clock; its timers' granularity is set by +granularity=…"),
     Tcp::new(
+        "clock-unit",
+        Kind::Time(Span::from_nanos(1), ms(1)),
+        "the times of packets, from which RTTs and delivery rates come, are taken in whole units of this; off: exactly",
+        "tcp_mstamp_refresh, tcp_skb_timestamp_us",
+        (
+            |c| if c.clock_unit.is_zero() { Value::Off } else { Value::Time(c.clock_unit) },
+            |c, v| c.clock_unit = v.span(),
+        ),
+    )
+    .on(Value::Time(Span::from_micros(1)))
+    .off()
+    .only("a stack in user space reads an exact clock; its timers' granularity is set by +granularity=…"),
+    Tcp::new(
+        "clock-step",
+        Kind::Time(Span::from_nanos(1), ms(1)),
+        "the clock that packets are paced by moves in steps of this, and the timer is late by them, as in a user-mode Linux; off: exact",
+        "arch/um/kernel/time.c, timer_read and itimer_next_event",
+        (
+            |c| if c.clock_step.is_zero() { Value::Off } else { Value::Time(c.clock_step) },
+            |c, v| c.clock_step = v.span(),
+        ),
+    )
+    .on(Value::Time(Span::from_nanos(256)))
+    .off()
+    .only("a stack in user space reads an exact clock; its timers' granularity is set by +granularity=…"),
+    Tcp::new(
         "timestamps",
         Kind::OnOff,
         "the timestamp option: 12 bytes in each segment, RTT samples of retransmissions, evidence for undo",
@@ -400,6 +426,14 @@ pub const TCP: &[Tcp] = &[
     .on(Value::Number(16))
     .off()
     .only("QUIC has none: write +ack-every=… or -delack"),
+    Tcp::new(
+        "forget-sacks",
+        Kind::OnOff,
+        "a SACK block is extended only by those of the last four that were reported, and not by all that is held behind a gap",
+        "tcp_sack_new_ofo_skb, tcp_sack_maybe_coalesce",
+        (|c| Value::from(c.forget_sacks), |c, v| c.forget_sacks = v.is_on()),
+    )
+    .only("QUIC reports what it holds: write +ack-ranges=…"),
     Tcp::new(
         "sack-compression",
         Kind::Time(Span::from_micros(1), ms(100)),

@@ -163,6 +163,9 @@ pub struct Config {
     pub sack_blocks: u32,
     /// Whether data that arrived twice is reported by D-SACK (RFC 2883).
     pub dsack: bool,
+    /// Whether a block that is reported is extended only by those of the last four that were reported, and not by all that is
+    /// held (Linux: `tcp_sack_new_ofo_skb`). Default false.
+    pub forget_sacks: bool,
     /// Whether losses are found by time (RFC 8985) or by the number of segments SACKed above (RFC 6675 section 4).
     pub rack: bool,
     /// The smallest number of segments SACKed above a lost one. It is the duplicate-ACK threshold (RFC 5681) and the
@@ -199,6 +202,12 @@ pub struct Config {
     pub rto: RtoRule,
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
     pub rtts: bool,
+    /// The unit in which the times of packets are taken, from which RTTs and delivery rates come (Linux: a microsecond); zero
+    /// for exact times. Default zero.
+    pub clock_unit: Span,
+    /// The step in which the host's clock moves, and by which its pacing is late (a user-mode Linux: 256 ns); zero for an
+    /// exact clock. Default zero.
+    pub clock_step: Span,
     /// Granularity of the retransmission and delayed-ACK timers: the kernel's tick (HZ = 250 gives 4 ms).
     pub tick: Span,
     /// The time from an edge of the coarsest level of the host's timer wheel, 512 ticks, to the start of the run. It is
@@ -296,6 +305,7 @@ impl Config {
             sack: true,
             sack_blocks: super::segment::MAX_SACK_BLOCKS as u32,
             dsack: true,
+            forget_sacks: false,
             rack: true,
             loss_threshold: 3,
             tlp: true,
@@ -311,6 +321,8 @@ impl Config {
             byte_counting: true,
             rto: RtoRule::LINUX,
             rtts: false,
+            clock_unit: Span::ZERO,
+            clock_step: Span::ZERO,
             tick: Span::from_millis(4),
             phase: Span::ZERO,
             delayed_ack: true,

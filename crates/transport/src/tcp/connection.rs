@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 
 /// Timeout of a SYN before there is an RTT (RFC 6298 section 2.1).
 const SYN_TIMEOUT: Span = Span::from_secs(1);
+/// How often a process that connects reads the clock (Linux: `secure_tcp_seq_and_ts_off`, `tcp_connect`).
+const READINGS: u32 = 2;
 /// The time from the closing of the receive window to the first probe.
 const PERSIST_MIN: Span = Span::from_millis(200);
 
@@ -126,7 +128,7 @@ impl Connection {
     fn make_handshake_packet(&mut self, cx: &mut Cx<'_>) -> Packet<Body> {
         let now = cx.now;
         self.handshake.pending = false;
-        self.handshake.first_sent.get_or_insert(now);
+        self.handshake.first_sent.get_or_insert(self.tx.clock.stamp(now));
         let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
         self.handshake.tries += 1;
         self.handshake.timer = self.ticks.deadline(now, span);
@@ -222,7 +224,8 @@ impl Connection {
     }
 
     fn establish(&mut self, window: u64, now: Time) {
-        let rtt = self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|t| now.since(t));
+        let rtt =
+            self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|t| self.tx.clock.stamp(now).since(t));
         self.state = State::Established;
         self.handshake.timer = Time::NEVER;
         self.handshake.pending = false;
@@ -353,10 +356,13 @@ impl Connection {
 }
 
 impl Endpoint for Connection {
-    fn connect(&mut self, _: &mut Cx<'_>) {
+    fn connect(&mut self, cx: &mut Cx<'_>) {
         if self.state == State::Idle && self.config.role == Role::Client {
             self.state = State::SynSent;
-            self.handshake.pending = true;
+            match self.tx.clock.after_readings(READINGS, cx.now) {
+                None => self.handshake.pending = true,
+                Some(at) => self.handshake.timer = at,
+            }
         }
     }
 

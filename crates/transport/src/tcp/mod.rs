@@ -15,6 +15,7 @@
 //! | `recovery` | the congestion states Open, Disorder, Reducing (by marks), Recovery, Loss, and undo |
 //! | `counting` | losses found by counting, without RACK or without SACK |
 //! | `rtt` | RTT estimation and the retransmission timeout |
+//! | `clock` | the unit of packets' times, and the clock of a user-mode Linux |
 //! | `ticks` | the host's clock and timer wheel |
 //! | `trace` | reports to the probe |
 //! | `subflow` | what MPTCP does with a connection that is one of its subflows |
@@ -26,6 +27,7 @@
 
 mod acceptance;
 mod accurate;
+mod clock;
 pub mod config;
 mod connection;
 mod counting;

@@ -1,5 +1,6 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
+mod blocks;
 mod misbehaving;
 
 use super::config::Config;
@@ -11,6 +12,7 @@ use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
 use crate::reordering::{Release, Sequence};
+use blocks::Blocks;
 use haltere_net::{Cx, Ecn, Span, Time};
 use misbehaving::Misbehaviour;
 
@@ -43,7 +45,7 @@ pub(super) struct Receiver {
     read: u64,
     out_of_order: RangeSet,
     /// Blocks to report, the most recent first.
-    recent: Vec<(u64, u64)>,
+    recent: Blocks,
     duplicate: Option<(u64, u64)>,
     /// Blocks of a compressed acknowledgement. They must be sent before newer blocks displace them from the list.
     flush: Option<Vec<(u64, u64)>>,
@@ -107,7 +109,7 @@ impl Receiver {
             fin: None,
             read: 0,
             out_of_order: RangeSet::default(),
-            recent: Vec::with_capacity(4),
+            recent: Blocks::new(config),
             duplicate: None,
             flush: None,
             due: Due::No,
@@ -214,8 +216,7 @@ impl Receiver {
             self.out_of_order.pop_first();
         }
         if had_gap {
-            let next = self.next;
-            self.recent.retain(|b| b.1 > next);
+            self.recent.drop_below(self.next);
         }
         self.note_push(s);
         self.mss = self.mss.max(u64::from(s.len));
@@ -241,9 +242,8 @@ impl Receiver {
 
     fn take_out_of_order(&mut self, start: u64, end: u64, len: u64) {
         // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).
-        let listed = self.recent.iter().position(|b| b.1 >= start && b.0 <= end).unwrap_or(self.recent.len());
-        if listed >= EXPECTED_BLOCKS && self.compressed > 0 {
-            self.flush = Some(self.recent.clone());
+        if self.recent.place((start, end)) >= EXPECTED_BLOCKS && self.compressed > 0 {
+            self.flush = Some(self.recent.list().to_vec());
             self.compressed = 0;
             self.compressed_until = None;
         }
@@ -259,11 +259,7 @@ impl Receiver {
             self.offer_more(arrival, stored);
         }
         self.held += fresh;
-        // RFC 2018 section 4: the block with the newest segment comes first.
-        let block = self.out_of_order.containing(start).unwrap_or((start, end));
-        self.recent.retain(|b| b.1 <= block.0 || b.0 >= block.1);
-        self.recent.insert(0, block);
-        self.recent.truncate(4);
+        self.recent.add((start, end), self.out_of_order.containing(start));
     }
 
     /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, the peer may pause.
@@ -483,9 +479,9 @@ impl Receiver {
             self.acked = self.next;
             return;
         }
-        if self.duplicate.is_some() || !self.recent.is_empty() {
+        if self.duplicate.is_some() || !self.recent.list().is_empty() {
             let duplicate = self.duplicate.take().filter(|_| self.dsack);
-            let blocks = duplicate.into_iter().chain(self.recent.iter().copied());
+            let blocks = duplicate.into_iter().chain(self.recent.list().iter().copied());
             s.set_sack(blocks.take(usize::from(self.blocks)));
         }
         if self.due != Due::No {

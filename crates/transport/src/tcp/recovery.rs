@@ -1,6 +1,7 @@
 //! Loss detection and the congestion states: RACK-TLP (RFC 8985), F-RTO (RFC 5682) and undo by D-SACK and Eifel
 //! detection (RFC 3522). The decisions are taken in the same order as in Linux.
 
+use super::clock::Clock;
 use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
 use super::sender::{Forced, Order, Sender, Timer};
@@ -95,6 +96,7 @@ impl Episode {
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub now: Time,
+    clock: Clock,
     /// The place, in the order of transmission, of the most recently sent segment that was delivered. RFC 8985 compares
     /// times and, if they are equal, positions. A retransmission then counts as older than new data sent just before
     /// it, if several acknowledgements arrive at one instant, as they can on a link without a rate.
@@ -107,10 +109,11 @@ pub(super) struct Rack {
     last_delivered: u64,
 }
 
-impl Default for Rack {
-    fn default() -> Self {
+impl Rack {
+    pub(super) fn new(clock: Clock) -> Rack {
         Rack {
             now: Time::ZERO,
+            clock,
             newest: 0,
             rtt: Span::ZERO,
             advanced: false,
@@ -120,16 +123,14 @@ impl Default for Rack {
             last_delivered: 0,
         }
     }
-}
 
-impl Rack {
     /// Section 6.2 step 2: records the most recently sent of the segments that were delivered.
     ///
     /// If a retransmission seems to have taken less than the minimum RTT, its original arrived. The RFC's other test,
     /// by timestamps, is left out as in Linux: while the first hole is open, a receiver echoes an old timestamp, so
     /// that every SACK of a retransmission would be attributed to its original.
     pub(super) fn advance(&mut self, r: &Record, min_rtt: Option<Span>) {
-        let rtt = self.now.since(r.sent);
+        let rtt = self.now.since(self.clock.stamp(r.sent));
         if r.marks.has(Marks::EVER_RETRANS) && min_rtt.is_some_and(|min| rtt < min) {
             return;
         }
@@ -156,7 +157,7 @@ impl Rack {
 
     /// A segment is lost if it was sent at least this long before.
     fn overdue(&self, r: &Record, window: Span) -> Span {
-        (r.sent + self.rtt + window).since(self.now)
+        (self.clock.stamp(r.sent) + self.rtt + window).since(self.now)
     }
 }
 

@@ -16,13 +16,15 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     rule: RtoRule,
-    /// Smoothed RTT, in eighths of a nanosecond.
+    /// The unit in which all is computed, ns.
+    unit: u64,
+    /// Smoothed RTT, in eighths of a unit.
     srtt8: u64,
-    /// Mean deviation, in quarters of a nanosecond.
+    /// Mean deviation, in quarters of a unit.
     mdev4: u64,
     /// The largest deviation in the present RTT.
     mdev_max: u64,
-    /// The variance term of the timeout, ns.
+    /// The variance term of the timeout, in units.
     rttvar: u64,
     /// The round of `mdev_max` ends when this position is acknowledged.
     round_end: u64,
@@ -32,17 +34,29 @@ pub(super) struct Rtt {
 }
 
 impl Rtt {
-    pub(super) fn new(rule: RtoRule) -> Rtt {
+    /// An estimator that computes in whole units of so many nanoseconds.
+    pub(super) fn new(rule: RtoRule, unit: u64) -> Rtt {
         let min = WindowedMin::default();
         let initial = RTO_INITIAL;
-        Rtt { rule, srtt8: 0, mdev4: 0, mdev_max: 0, rttvar: 0, round_end: 0, min, backoff: 0, initial }
+        Rtt {
+            rule,
+            unit: unit.max(1),
+            srtt8: 0,
+            mdev4: 0,
+            mdev_max: 0,
+            rttvar: 0,
+            round_end: 0,
+            min,
+            backoff: 0,
+            initial,
+        }
     }
 
     /// Processes a sample. `acked_to` and `sent_to` separate rounds.
     pub(super) fn sample(&mut self, rtt: Span, acked_to: u64, sent_to: u64) {
-        let m = rtt.as_nanos().max(1);
+        let m = (rtt.as_nanos() / self.unit).max(1);
         match self.rule {
-            RtoRule::Linux { floor } => self.sample_linux(m, floor.as_nanos(), acked_to, sent_to),
+            RtoRule::Linux { floor } => self.sample_linux(m, floor.as_nanos() / self.unit, acked_to, sent_to),
             RtoRule::Rfc6298 { .. } => self.sample_rfc(m),
         }
         self.backoff = 0;
@@ -101,13 +115,22 @@ impl Rtt {
         self.min.update(MIN_RTT_WINDOW.as_nanos(), now.as_nanos(), rtt.as_nanos().max(1));
     }
 
+    fn span(&self, units: u64) -> Span {
+        Span::from_nanos(units.saturating_mul(self.unit))
+    }
+
     pub(super) fn srtt(&self) -> Option<Span> {
-        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8 / 8))
+        (self.srtt8 > 0).then(|| self.span(self.srtt8 / 8))
+    }
+
+    /// The smoothed RTT with its fraction of a unit (Linux: `srtt_us`, in eighths of a microsecond).
+    pub(super) fn srtt_exactly(&self) -> Option<Span> {
+        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8.saturating_mul(self.unit) / 8))
     }
 
     /// The mean deviation.
     pub(super) fn variation(&self) -> Span {
-        Span::from_nanos(self.mdev4 / 4)
+        self.span(self.mdev4 / 4)
     }
 
     pub(super) fn min(&self) -> Option<Span> {
@@ -118,8 +141,8 @@ impl Rtt {
     pub(super) fn rto(&self) -> Span {
         let base = match (self.srtt8, self.rule) {
             (0, _) => self.initial,
-            (s, RtoRule::Linux { .. }) => Span::from_nanos(s / 8 + self.rttvar),
-            (s, RtoRule::Rfc6298 { least }) => Span::from_nanos(s / 8 + self.rttvar).max(least),
+            (s, RtoRule::Linux { .. }) => self.span(s / 8 + self.rttvar),
+            (s, RtoRule::Rfc6298 { least }) => self.span(s / 8 + self.rttvar).max(least),
         };
         (base.min(RTO_MAX) * (1 << self.backoff.min(20))).min(RTO_MAX)
     }
@@ -147,7 +170,7 @@ mod tests {
 
     #[test]
     fn rfc_6298_gives_its_vector() {
-        let mut rtt = Rtt::new(RtoRule::RFC_6298);
+        let mut rtt = Rtt::new(RtoRule::RFC_6298, 1);
         let mut seen = Vec::new();
         for sample in [100.0, 200.0, 100.0] {
             rtt.sample(ms(sample), 0, 0);
@@ -161,8 +184,22 @@ mod tests {
     }
 
     #[test]
+    fn in_microseconds_all_parts_are_whole() {
+        let mut rtt = Rtt::new(RtoRule::LINUX, 1_000);
+        for nanos in [1_000_999, 1_003_999] {
+            rtt.sample(Span::from_nanos(nanos), 0, 0);
+        }
+        // 8 * 1000 and 3 more in eighths of a microsecond (`tcp_rtt_estimator`); an eighth of a nanosecond would be 1_000_375.
+        assert_eq!((rtt.srtt8, rtt.srtt()), (8_003, Some(Span::from_micros(1_000))));
+        assert_eq!(rtt.srtt_exactly(), Some(Span::from_nanos(1_000_375)));
+        // 2 * 1000 and 3 - 500 quarters.
+        assert_eq!(rtt.variation(), Span::from_micros(375));
+        assert_eq!(rtt.rto(), Span::from_micros(201_000));
+    }
+
+    #[test]
     fn linux_keeps_its_floor_and_backs_off_by_doubling() {
-        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) });
+        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) }, 1);
         assert_eq!(rtt.rto(), Span::from_secs(1));
         for i in 0..100 {
             rtt.sample(ms(50.0), i, i);

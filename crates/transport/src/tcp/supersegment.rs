@@ -65,6 +65,11 @@ impl SuperSegment {
         }
     }
 
+    /// Whether data is sent while it is written.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
     /// Data is written after everything was sent.
     pub(super) fn begin(&mut self) {
         self.fresh = true;
@@ -171,7 +176,9 @@ impl Sender {
     /// and the data at the head has `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         let divisor = u64::from(self.rules.tso_defer);
-        if divisor == 0 || self.phase >= Phase::Recovery || now.since(self.last_send.max(self.pacer.next())) > PATIENCE
+        if divisor == 0
+            || self.phase >= Phase::Recovery
+            || self.clock.read(now).since(self.last_send.max(self.pacer.next())) > PATIENCE
         {
             return false;
         }
@@ -182,8 +189,8 @@ impl Sender {
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
         }
-        let (Some(head), Some(srtt)) = (self.board.head(), self.rtt.srtt()) else { return false };
-        if (head.sent + srtt).since(now) > (srtt / 2).min(PATIENCE) {
+        let (Some(head), Some(srtt)) = (self.board.head(), self.rtt.srtt_exactly()) else { return false };
+        if (head.sent + srtt).since(self.clock.read(now)) > (srtt / 2).min(PATIENCE) {
             return false;
         }
         if room < offered {

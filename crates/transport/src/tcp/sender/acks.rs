@@ -32,7 +32,7 @@ impl Sender {
         if s.ack > self.nxt {
             return;
         }
-        self.rack.now = now;
+        self.rack.now = self.clock.stamp(now);
         self.local.retry();
         let advanced = s.ack > self.una;
         let old = s.ack < self.una;
@@ -85,7 +85,7 @@ impl Sender {
         self.rack.update_window(prior_delivered, self.sampler.delivered());
         self.take_count(s, u64::from(d.delivered));
         self.tell_echo(u64::from(d.delivered) * self.mss, now);
-        self.tell_arrival(s, rtt, prior_delivered, now);
+        self.tell_arrival(s, rtt, prior_delivered, cx.now);
         let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
             let answer = if plain && d.sacked == 0 { Answer::Duplicate } else { Answer::Other };
@@ -152,7 +152,7 @@ impl Sender {
     /// Tells what is known of an acknowledgement before losses are looked for.
     fn tell_arrival(&mut self, s: &Segment, rtt: Option<Span>, prior_delivered: Option<u64>, now: Time) {
         self.cc.on_arrival(&cc::Arrival {
-            now,
+            now: self.rack.now,
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
@@ -169,7 +169,7 @@ impl Sender {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let mss = self.mss;
         let min_rtt = self.rtt.min();
-        let Sender { board, rack, sampler, .. } = self;
+        let Sender { board, rack, sampler, clock, .. } = self;
         let now = rack.now;
         for (start, end) in blocks {
             if end <= prior_una || end > self.nxt {
@@ -177,7 +177,7 @@ impl Sender {
             }
             board.sack((start.max(prior_una), end), high_seq, prior_una, d, |r| {
                 rack.advance(r, min_rtt);
-                sampler.on_delivered(now, mss, r.sent, r.tx);
+                sampler.on_delivered(now, mss, clock.stamp(r.sent), r.tx);
             });
         }
     }
@@ -188,12 +188,12 @@ impl Sender {
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let (mss, una) = (self.mss, self.una);
         let min_rtt = self.rtt.min();
-        let Sender { board, rack, sampler, .. } = self;
+        let Sender { board, rack, sampler, clock, .. } = self;
         let now = rack.now;
         board.acknowledge(una, high_seq, d, |r| {
             if !r.marks.has(Marks::SACKED) {
                 rack.advance(r, min_rtt);
-                sampler.on_delivered(now, mss, r.sent, r.tx);
+                sampler.on_delivered(now, mss, clock.stamp(r.sent), r.tx);
             }
         });
     }
@@ -207,20 +207,20 @@ impl Sender {
         prior_sacked: u32,
         cx: &mut Cx<'_>,
     ) -> (Option<Span>, bool) {
-        let now = cx.now;
+        let now = self.rack.now;
         let (mut sequence, mut newest, mut delayed) = (None, None, false);
         if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
-            sequence = Some(now.since(first));
-            newest = Some(now.since(last));
+            sequence = Some(now.since(self.clock.stamp(first)));
+            newest = Some(now.since(self.clock.stamp(last)));
             delayed = d.acked == 1 && prior_sacked == 0 && d.sacked == 0 && self.una - prior_una < self.mss;
         }
         if let (Some(first), Some(last)) = (d.first_sacked, d.last_sacked) {
-            sequence = sequence.or(Some(now.since(first)));
-            newest = Some(now.since(last));
+            sequence = sequence.or(Some(now.since(self.clock.stamp(first))));
+            newest = Some(now.since(self.clock.stamp(last)));
         }
         if sequence.is_none() && s.echo != 0 && d.acked > 0 {
             // Karn's rule applies, except with timestamps, whose clock ticks in milliseconds.
-            let ms = timestamp(now).wrapping_sub(s.echo).max(1);
+            let ms = timestamp(cx.now).wrapping_sub(s.echo).max(1);
             // An echo of a timestamp that was never sent lies in the future (Linux: `tcp_rtt_tsopt_us`).
             sequence = (ms < 1 << 31).then(|| Span::from_millis(u64::from(ms)));
             newest = sequence;
@@ -269,7 +269,7 @@ impl Sender {
             d.acked > 0 || (!self.rules.byte_counting && self.una > prior.una)
         };
         let ack = cc::Ack {
-            now: cx.now,
+            now: self.rack.now,
             delivered: told,
             lost,
             rtt,
@@ -285,7 +285,7 @@ impl Sender {
             rate,
             total_delivered: self.sampler.delivered(),
             total_lost: self.sampler.lost(),
-            next_departure: self.pacer.next(),
+            next_departure: self.next_departure(cx.now),
             delayed,
             stamps: stamps(s, cx.now),
         };

@@ -106,7 +106,7 @@ impl Sender {
         self.stats.sent_packets -= 1;
         let sent = self.together.withdraw(len);
         if let Some(rate) = self.pacing_rate().filter(|_| sent > 0) {
-            self.pacer.on_sent(now, sent, rate);
+            self.pacer.on_sent(self.clock.read(now), sent, rate);
         }
         let probe = self.tlp.filter(|tlp| tlp.high_seq == self.nxt && self.last_send == now);
         let new = s.seq + len + u64::from(s.fin) == self.nxt && self.board.withdraw(s.seq);

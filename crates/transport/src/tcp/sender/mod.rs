@@ -1,12 +1,14 @@
 //! The sending half of a connection: what may be sent. Acknowledgements are processed in `acks`; the timers are in
-//! `timers`; what the own node's interface holds and refuses is in `local`.
+//! `timers`; when pacing lets data go is in `pacing`; what the own node's interface holds and refuses is in `local`.
 
 mod acks;
 mod cuts;
 mod local;
+mod pacing;
 mod timers;
 
 use super::accurate::Estimated;
+use super::clock::Clock;
 use super::config::{Config, Rules};
 use super::echo::EchoRule;
 use super::recovery::{Episode, Rack, Tlp};
@@ -18,11 +20,12 @@ use crate::cc::{self, CongestionController, Phase};
 use crate::endpoint::Stats;
 use crate::path::PathView;
 use crate::recovery::{Pacer, Prr, RateSampler, Reported};
-use haltere_net::{Cx, PathId, Rate, Span, Time};
+use haltere_net::{Cx, PathId, Span, Time};
 
 use cuts::Cuts;
 use local::Local;
 pub(super) use local::Repair;
+pub(super) use pacing::rate_of;
 
 /// The purpose of the retransmission timer. There is one timer, as in Linux: arming it for one purpose disarms the
 /// others.
@@ -77,6 +80,9 @@ impl Outgoing {
     }
 }
 
+/// How often a process that answers reads the clock (Linux: `tcp_rcv_space_adjust`, `tcp_write_xmit`).
+const READINGS: u32 = 2;
+
 /// How much of the window was used recently (Linux: `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
@@ -99,6 +105,10 @@ pub(super) struct Sender {
     pub(super) together: SuperSegment,
     /// When pacing allows the next segment, if one waits for that; otherwise [`Time::NEVER`].
     pacing_wake: Time,
+    /// When the pacing timer of a clock that moves in steps expires.
+    pacing_timer: Time,
+    /// Until when the process that writes has read such a clock.
+    writes_until: Time,
     /// First position not acknowledged.
     pub una: u64,
     /// Next position to send.
@@ -115,6 +125,7 @@ pub(super) struct Sender {
     pub(super) prr: Option<Prr>,
     pub(super) order: Order,
     pub(super) ticks: Ticks,
+    pub(super) clock: Clock,
     timer: Option<(Timer, Time)>,
     /// When the timer was set, and for how long.
     timer_set: (Time, Span),
@@ -155,17 +166,20 @@ impl Sender {
         let mss = config.mss();
         let cc = config.controller(stream);
         let paced = config.paced || cc.pacing_rate().is_some();
+        let clock = Clock::new(config);
         Sender {
             mss,
             board: Scoreboard::default(),
             cc,
-            rtt: Rtt::new(config.rto),
+            rtt: Rtt::new(config.rto, clock.unit()),
             sampler: RateSampler::default(),
             pacer: Pacer::new(0),
             paced,
             rules: config.rules(),
             together: SuperSegment::default(),
             pacing_wake: Time::NEVER,
+            pacing_timer: Time::ZERO,
+            writes_until: Time::ZERO,
             una: 0,
             nxt: 0,
             written: 0,
@@ -174,11 +188,12 @@ impl Sender {
             largest_window: 0,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
-            rack: Rack::default(),
+            rack: Rack::new(clock),
             tlp: None,
             prr: None,
             order: Order::LostFirst,
             ticks: Ticks::new(config.tick, config.phase.as_nanos()),
+            clock,
             timer: None,
             timer_set: (Time::ZERO, Span::ZERO),
             retransmits: 0,
@@ -209,7 +224,7 @@ impl Sender {
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
         self.offer(window);
         self.confirm(rtt, now);
-        self.cc.on_established(&cc::Established { now, rtt });
+        self.cc.on_established(&cc::Established { now: self.clock.stamp(now), rtt });
     }
 
     /// The peer's first window allows this many bytes.
@@ -315,23 +330,6 @@ impl Sender {
         self.in_flight() + self.mss <= self.window()
     }
 
-    /// The rate that a paced sender keeps.
-    pub(super) fn pacing_rate(&self) -> Option<Rate> {
-        if self.paced { self.nominal_rate() } else { None }
-    }
-
-    /// Linux's pacing rate, which determines the super-segments of all senders. For window-based algorithms it is twice
-    /// the window per RTT in slow start, and 1.2 times afterwards. If the bytes in flight exceed the window, they count
-    /// instead (`tcp_update_pacing_rate`).
-    pub(super) fn nominal_rate(&self) -> Option<Rate> {
-        self.cc.pacing_rate().or_else(|| self.window_rate(self.window()))
-    }
-
-    /// The pacing rate of window-based algorithms.
-    pub(super) fn window_rate(&self, window: u64) -> Option<Rate> {
-        rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt())
-    }
-
     /// The next segment that may be sent now. It counts as sent.
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         self.pacing_wake = Time::NEVER;
@@ -354,40 +352,6 @@ impl Sender {
     #[inline]
     fn has_nothing_to_send(&self) -> bool {
         self.unsent() == 0 && self.board.is_empty() && self.forced.is_none() && self.order == Order::LostFirst
-    }
-
-    /// Whether pacing allows a segment; if not, stores when it will.
-    fn may_pace(&mut self, now: Time) -> bool {
-        if !self.paced || self.forced.is_some() || self.together.is_begun() {
-            return true;
-        }
-        match self.pacer.blocked(now) {
-            None => true,
-            Some(at) => {
-                let retransmit = self.board.lost() > self.board.retransmitted();
-                if (retransmit || self.unsent() > 0) && self.has_room() {
-                    self.pacing_wake = at;
-                }
-                false
-            }
-        }
-    }
-
-    /// Paces data that is sent together as one, and each retransmission separately. The first segments are not paced,
-    /// nor is the data sent together with the last but one of them (`tcp_update_skb_after_send`).
-    fn charge(&mut self, now: Time, len: u64) {
-        if let Some(bytes) = self.together.charge(len) {
-            self.pace(now, bytes);
-        }
-    }
-
-    fn pace(&mut self, now: Time, bytes: u64) {
-        match self.pacing_rate() {
-            Some(rate) if self.stats.sent_packets >= u64::from(self.rules.unpaced) => {
-                self.pacer.on_sent(now, bytes, rate)
-            }
-            _ => self.pacer.pass(now),
-        }
     }
 
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
@@ -461,16 +425,21 @@ impl Sender {
         if small {
             self.small_end = self.nxt + data;
         }
+        if self.board.is_empty() && self.together.is_fresh() {
+            self.writes_until = self.clock.after_readings(READINGS, now).unwrap_or(now);
+        }
+        let now = now.max(self.writes_until);
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
         self.tell_sent(now, data, idle);
         let seq = self.nxt;
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
+        let stamp = self.clock.stamp(now);
+        let tx = self.sampler.on_sent(stamp, outstanding).with_in_flight(self.in_flight() + self.mss);
         let push = self.together.ends_several() || (data > 0 && seq + data == self.written && !self.more);
         let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
         let begins = self.together.begins();
         let out = Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push, begins };
-        self.board.push(&out, now, tx);
+        self.board.push(&out, self.clock.read(now), tx);
         self.nxt = seq + data + u64::from(fin);
         self.cuts.pass(self.nxt);
         self.sent_new = true;
@@ -483,7 +452,7 @@ impl Sender {
 
     fn tell_sent(&mut self, now: Time, bytes: u64, after_idle: Option<Span>) {
         self.cc.on_sent(&cc::Sent {
-            now,
+            now: self.clock.stamp(now),
             bytes,
             in_flight: self.in_flight(),
             total_delivered: self.sampler.delivered(),
@@ -498,8 +467,9 @@ impl Sender {
         let &Record { seq, end, fin, .. } = record;
         self.tell_sent(now, end - seq - u64::from(fin), None);
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let tx = self.sampler.on_sent(now, outstanding).with_in_flight(self.in_flight() + self.mss);
-        let mut push = self.board.send_again(seq, now, tx);
+        let stamp = self.clock.stamp(now);
+        let tx = self.sampler.on_sent(stamp, outstanding).with_in_flight(self.in_flight() + self.mss);
+        let mut push = self.board.send_again(seq, self.clock.read(now), tx);
         if self.together.ends_several() {
             self.board.mark_pushed();
             push = true;
@@ -570,11 +540,4 @@ impl Sender {
         self.usage.limited
             || (self.cc.in_slow_start() && self.cc.window() < 2 * u64::from(self.usage.max_out) * self.mss)
     }
-}
-
-/// Linux's pacing rate of a window-based algorithm with these bytes outstanding.
-#[inline]
-pub(super) fn rate_of(window: u64, ssthresh: u64, outstanding: u64, srtt: Option<Span>) -> Option<Rate> {
-    let percent = if window < ssthresh / 2 { 200 } else { 120 };
-    Rate::of(window.max(outstanding), srtt?).map(|r| r.scaled(percent, 100))
 }

@@ -35,7 +35,7 @@ impl Sender {
         debug_assert!(at <= cx.now);
         self.timer = None;
         self.local.retry();
-        self.rack.now = cx.now;
+        self.rack.now = self.clock.stamp(cx.now);
         cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
         match kind {
             Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
@@ -76,7 +76,7 @@ impl Sender {
             Some(srtt) => srtt * 2 + self.ticks.slack(),
             None => Span::from_secs(1),
         };
-        let rto = (since + self.rtt.rto()).since(now);
+        let rto = (since + self.rtt.rto()).since(self.clock.stamp(now));
         if !rto.is_zero() {
             span = span.min(rto);
         }
@@ -86,12 +86,12 @@ impl Sender {
 
     /// The time until the retransmission timeout of the head.
     fn rto_left(&self, now: Time) -> Span {
-        (self.head_sent(now) + self.rtt.rto()).since(now)
+        (self.head_sent(now) + self.rtt.rto()).since(self.clock.stamp(now))
     }
 
     /// When the head was sent; `now` if nothing is in flight.
     pub(super) fn head_sent(&self, now: Time) -> Time {
-        self.board.head().map_or(now, |h| h.sent)
+        self.board.head().map_or(now, |h| self.clock.stamp(h.sent))
     }
 
     pub(in crate::tcp) fn rearm_rto(&mut self, now: Time) {
