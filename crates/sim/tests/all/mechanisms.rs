@@ -34,7 +34,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "growth", "+reno-friendly=quinn", "+growth=kernel"),
         ("tcp", "rto-min", "", "+rto-min=1s"),
         ("tcp", "clock-unit", "+pacing", "+clock-unit=1ms"),
-        ("tcp", "clock-step", "+pacing", "+clock-step=1ms"),
+        ("tcp", "clock-step", "+pacing", "+clock-step=500ns"),
         ("tcp", "ack-delay", "-hurried-acks", "+ack-delay=10ms"),
         ("tcp", "receive-window", "", "+receive-window=16KiB"),
         ("tcp", "ack-window", "+receive-window=64KiB+max-receive-window=64KiB", "+ack-window"),

@@ -282,7 +282,7 @@ pub const TCP: &[Tcp] = &[
     .only("a stack in user space reads an exact clock; its timers' granularity is set by +granularity=…"),
     Tcp::new(
         "clock-step",
-        Kind::Time(Span::from_nanos(1), ms(1)),
+        Kind::Time(Span::from_nanos(1), Span::from_nanos(500)),
         "the clock that packets are paced by moves in steps of this, and the timer is late by them, as in a user-mode Linux; off: exact",
         "arch/um/kernel/time.c, timer_read and itimer_next_event",
         (
