@@ -13,9 +13,56 @@ use haltere_net::{Span, Time};
 const TIMER_MIN: u64 = 500;
 const TIMER_LATE: u64 = 1;
 
-/// A host's clock.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+/// A host's clock. Most are exact, and each connection has some.
+#[derive(Clone, Debug)]
+pub(super) struct Clock(Option<Box<Coarse>>);
+
+impl Clock {
+    pub(super) fn new(config: &Config) -> Clock {
+        let whole = |span: Span| span.as_nanos().max(1);
+        let (unit, step) = (whole(config.clock_unit), whole(config.clock_step));
+        let coarse = Coarse { unit, step, tick: config.tick.as_nanos(), phase: config.phase.as_nanos(), set: 0 };
+        Clock((unit > 1 || step > 1).then(|| Box::new(coarse)))
+    }
+
+    /// Whether time is read as it is.
+    pub(super) fn is_exact(&self) -> bool {
+        self.0.as_ref().is_none_or(|coarse| coarse.step == 1)
+    }
+
+    /// The unit of packets' times, ns.
+    pub(super) fn unit(&self) -> u64 {
+        self.0.as_ref().map_or(1, |coarse| coarse.unit)
+    }
+
+    /// The time that the clock shows (Linux: `tcp_clock_cache`).
+    #[inline]
+    pub(super) fn read(&self, now: Time) -> Time {
+        self.0.as_ref().map_or(now, |coarse| coarse.read(now))
+    }
+
+    /// The time that a packet which is sent or arrives now is stamped with (Linux: `tcp_mstamp`).
+    #[inline]
+    pub(super) fn stamp(&self, now: Time) -> Time {
+        self.0.as_ref().map_or(now, |coarse| coarse.stamp(now))
+    }
+
+    /// When a timer that is set now for `due` on this clock expires.
+    pub(super) fn expiry(&mut self, now: Time, due: Time) -> Time {
+        self.0.as_mut().map_or(due, |coarse| coarse.expiry(now, due))
+    }
+
+    /// When a process has read the clock so often, if that takes time: in a user-mode Linux each reading by a process moves the
+    /// clock by a step (`timer_read`).
+    pub(super) fn after_readings(&self, number: u32, now: Time) -> Option<Time> {
+        let step = self.0.as_ref().map(|coarse| coarse.step).filter(|step| *step > 1)?;
+        Some(now + Span::from_nanos(step) * u64::from(number))
+    }
+}
+
+/// A clock that is not exact.
+#[derive(Clone, Debug)]
+struct Coarse {
     /// The unit of packets' times, and the step of the clock, ns; 1 if they are exact.
     unit: u64,
     step: u64,
@@ -30,23 +77,7 @@ fn down(nanos: u64, step: u64) -> u64 {
     nanos - nanos % step
 }
 
-impl Clock {
-    pub(super) fn new(config: &Config) -> Clock {
-        let whole = |span: Span| span.as_nanos().max(1);
-        let (unit, step) = (whole(config.clock_unit), whole(config.clock_step));
-        Clock { unit, step, tick: config.tick.as_nanos(), phase: config.phase.as_nanos(), set: 0 }
-    }
-
-    /// Whether time is read as it is.
-    pub(super) fn is_exact(&self) -> bool {
-        self.step == 1
-    }
-
-    /// The unit of packets' times, ns.
-    pub(super) fn unit(&self) -> u64 {
-        self.unit
-    }
-
+impl Coarse {
     fn host(&self, now: Time) -> u64 {
         now.as_nanos().saturating_add(self.phase)
     }
@@ -55,24 +86,18 @@ impl Clock {
         Time::from_nanos(host.saturating_sub(self.phase))
     }
 
-    /// The time that the clock shows (Linux: `tcp_clock_cache`).
-    #[inline]
-    pub(super) fn read(&self, now: Time) -> Time {
+    fn read(&self, now: Time) -> Time {
         if self.step == 1 { now } else { self.run(down(self.host(now), self.step)) }
     }
 
-    /// The time that a packet which is sent or arrives now is stamped with (Linux: `tcp_mstamp`).
-    #[inline]
-    pub(super) fn stamp(&self, now: Time) -> Time {
+    fn stamp(&self, now: Time) -> Time {
         if self.unit == 1 { now } else { self.run(down(down(self.host(now), self.step), self.unit)) }
     }
 
-    /// When a timer that is set now for `due` on this clock expires.
-    ///
     /// A user-mode Linux has one timer, which it sets for the time between what its clock shows and what is due next, its tick
     /// or this. What the clock shows is too early by a part of a step, and so much is the timer late. If the clock does not
     /// show then what was due, the timer is set once more.
-    pub(super) fn expiry(&mut self, now: Time, due: Time) -> Time {
+    fn expiry(&mut self, now: Time, due: Time) -> Time {
         if self.step == 1 {
             return due;
         }
@@ -89,12 +114,6 @@ impl Clock {
         }
         self.set = at;
         self.run(at)
-    }
-
-    /// When a process has read the clock so often, if that takes time: in a user-mode Linux each reading by a process moves the
-    /// clock by a step (`timer_read`).
-    pub(super) fn after_readings(&self, number: u32, now: Time) -> Option<Time> {
-        (self.step > 1).then(|| now + Span::from_nanos(self.step) * u64::from(number))
     }
 
     /// When the last tick between two times is served. Each sets the timer for the next, which makes it a little later.
@@ -115,7 +134,7 @@ mod tests {
     const STEP: u64 = 256;
 
     fn clock(tick: u64, phase: u64) -> Clock {
-        Clock { unit: 1000, step: STEP, tick, phase, set: 0 }
+        Clock(Some(Box::new(Coarse { unit: 1000, step: STEP, tick, phase, set: 0 })))
     }
 
     fn at(nanos: u64) -> Time {
@@ -124,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_exact_clock_changes_no_time() {
-        let mut clock = Clock { unit: 1, step: 1, tick: 4_000_000, phase: 77, set: 0 };
+        let mut clock = Clock(None);
         assert!(clock.is_exact());
         assert_eq!((clock.read(at(1234)), clock.stamp(at(1234))), (at(1234), at(1234)));
         assert_eq!(clock.expiry(at(1234), at(5_000_777)), at(5_000_777));
@@ -138,7 +157,7 @@ mod tests {
         assert_eq!(clock.read(at(2_300)), at(2_112));
         assert_eq!(clock.stamp(at(2_300)), at(2_000));
         assert_eq!(clock.after_readings(2, at(2_300)), Some(at(2_812)));
-        clock.step = 1;
+        clock.0.as_mut().unwrap().step = 1;
         assert_eq!((clock.read(at(2_300)), clock.stamp(at(2_999))), (at(2_300), at(2_000)));
     }
 

@@ -188,7 +188,7 @@ impl Sender {
             largest_window: 0,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
-            rack: Rack::new(clock),
+            rack: Rack::new(clock.clone()),
             tlp: None,
             prr: None,
             order: Order::LostFirst,
