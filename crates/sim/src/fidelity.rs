@@ -216,7 +216,7 @@ impl Contender {
             Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => stack.inside,
             Switch::Retry | Switch::VersionNegotiation => stack.inside,
             Switch::StockBuffers => true,
-            Switch::Tls12 | Switch::FastOpen | Switch::EarlyData => false,
+            Switch::Tls12 | Switch::FalseStart | Switch::FastOpen | Switch::EarlyData => false,
         };
         if let Some(wrong) = self.switches.iter().find(|s| !known(s)) {
             let wrong = wrong.describe().name;

@@ -173,7 +173,8 @@ mod tests {
         use Session::{EarlyData, New, Resumed};
         let cases =
             [(Version::V12, New, 2), (Version::V12, Resumed, 1), (Version::V13, New, 1), (Version::V13, Resumed, 1)];
-        for (version, session, round_trips) in cases.into_iter().chain([(Version::V13, EarlyData, 0)]) {
+        let others = [(Version::FalseStart, New, 1), (Version::FalseStart, Resumed, 1), (Version::V13, EarlyData, 0)];
+        for (version, session, round_trips) in cases.into_iter().chain(others) {
             let flights = tls(version, session);
             let script = https2(&flights, 1000);
             assert_eq!(flights.request, round_trips, "{version:?} {session:?}");

@@ -42,8 +42,10 @@ const NEW_SESSION_TICKET_12: u64 = 10 + TICKET as u64;
 /// The versions of TLS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Version {
-    /// TLS 1.2 (RFC 5246) with ECDHE and AES-GCM (RFC 5288), without False Start.
+    /// TLS 1.2 (RFC 5246) with ECDHE and AES-GCM (RFC 5288).
     V12,
+    /// TLS 1.2 whose client does not wait for the server's Finished (False Start, RFC 7918 section 3).
+    FalseStart,
     /// TLS 1.3 (RFC 8446).
     V13,
 }
@@ -59,7 +61,7 @@ impl Seal {
     const fn of(version: Version) -> Seal {
         match version {
             // An explicit nonce of 8 and the tag (RFC 5288 section 3).
-            Version::V12 => Seal(RECORD_HEADER + 8 + 16),
+            Version::V12 | Version::FalseStart => Seal(RECORD_HEADER + 8 + 16),
             // The content type and the tag (RFC 8446 section 5.2).
             Version::V13 => Seal(RECORD_HEADER + 1 + 16),
         }
@@ -97,6 +99,7 @@ impl Flights {
     pub fn tls(version: Version, session: Session) -> Flights {
         match version {
             Version::V12 => Flights::tls12(session),
+            Version::FalseStart => Flights::false_start(session),
             Version::V13 => Flights::tls13(session),
         }
     }
@@ -117,6 +120,18 @@ impl Flights {
         }
         let client = vec![hello, CHANGE_CIPHER_SPEC + seal.records(finished)];
         Flights { client, server: vec![server, tickets], request: 1, response: 1, seal }
+    }
+
+    /// The request goes with the client's Finished, the response with the server's. A resumed session has nothing to start falsely: its
+    /// client has the server's Finished already.
+    fn false_start(session: Session) -> Flights {
+        let mut flights = Flights::tls12(session);
+        if session == Session::New {
+            flights.client.pop();
+            flights.server.pop();
+            (flights.request, flights.response) = (1, 1);
+        }
+        flights
     }
 
     fn tls12(session: Session) -> Flights {

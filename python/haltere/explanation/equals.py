@@ -32,6 +32,7 @@ TCP = (
         ("https",),
     ),
     Group("tls12", {"tls12": "off"}, "TLS 1.2, whose handshake takes a round trip more."),
+    Group("falsestart", {"falsestart": "off"}, "False Start of TLS 1.2."),
     Group("earlydata", {"earlydata": "off"}, "Early data over TCP."),
     Group(
         "segmentation offload",

@@ -65,6 +65,10 @@ impl Talk {
 
 /// The flights of TLS over TCP.
 pub(super) fn flights(contender: &Contender) -> Flights {
-    let version = if contender.has(Switch::Tls12) { Version::V12 } else { Version::V13 };
+    let version = match () {
+        () if contender.has(Switch::FalseStart) => Version::FalseStart,
+        () if contender.has(Switch::Tls12) => Version::V12,
+        () => Version::V13,
+    };
     Flights::tls(version, contender.session())
 }

@@ -364,8 +364,10 @@ impl Contender {
 
     /// Refuses combinations of switches that contradict each other.
     fn check(&self) -> Result<(), String> {
-        if self.has(Switch::Tls12) && self.has(Switch::EarlyData) {
-            return Err("asks for early data, which TLS 1.2 has not: leave tls12 or earlydata out".into());
+        let old = [Switch::Tls12, Switch::FalseStart].into_iter().find(|one| self.has(*one));
+        if let Some(old) = old.filter(|_| self.has(Switch::EarlyData)) {
+            let old = old.describe().name;
+            return Err(format!("asks for early data, which TLS 1.2 has not: leave {old} or earlydata out"));
         }
         let both = |a, b| Some((self.mechanism(a)?, self.mechanism(b)?));
         if both("packet-threshold", "time-threshold") == Some((Value::Off, Value::Off)) {

@@ -12,6 +12,8 @@ haltere_net::named! {
         StockBuffers,
         /// TLS 1.2 instead of TLS 1.3.
         Tls12,
+        /// TLS 1.2 whose client does not wait for the server's Finished.
+        FalseStart,
         /// A session of an earlier connection is resumed.
         Resumed,
         /// TCP Fast Open with the cookie of an earlier connection.
@@ -63,6 +65,12 @@ impl Switch {
             Switch::Tls12 => {
                 ("tls12", TCP, "TLS 1.2 instead of 1.3: one round trip more, unless resumed", "RFC 5246 section 7.3")
             }
+            Switch::FalseStart => (
+                "falsestart",
+                TCP,
+                "TLS 1.2 False Start: the request with the client's Finished, a round trip less; implies tls12",
+                "RFC 7918",
+            ),
             Switch::Resumed => {
                 ("resumed", BOTH, "a session taken up again: no certificate is sent", "RFC 8446 section 2.2, RFC 5077")
             }

@@ -257,7 +257,7 @@ impl Flow {
 }
 
 /// The switches of TLS.
-pub(super) const OF_TLS: [Switch; 3] = [Switch::Tls12, Switch::Resumed, Switch::EarlyData];
+pub(super) const OF_TLS: [Switch; 4] = [Switch::Tls12, Switch::FalseStart, Switch::Resumed, Switch::EarlyData];
 
 impl FlowSpec {
     /// The flow that is meant, and how many such flows: one on each of these pairs, so many times.

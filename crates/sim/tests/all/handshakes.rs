@@ -3,20 +3,24 @@
 //!
 //! TCP with TLS 1.2 can ask after 3 round trips, with TLS 1.3 after 2, QUIC after 1; with an earlier connection after 2,
 //! 1 (early data) and 0 (cantabria-2021 table 2.1; mpquic-2019 figures 4 and 5; ufpe-2020 figure 15). Fast Open saves one
-//! (RFC 7413), Retry and Version Negotiation cost one each (RFC 9000 sections 8.1.2 and 6).
+//! (RFC 7413), False Start of TLS 1.2 too (RFC 7918), Retry and Version Negotiation cost one each (RFC 9000 sections 8.1.2 and 6).
 
 use crate::common;
 
 use serde_json::{Value, json};
 
 /// Contenders with the number of round trips before their request can be sent.
-const TABLE: [(&str, &str, u64); 27] = [
+const TABLE: [(&str, &str, u64); 31] = [
     ("tcp/cubic", "raw", 1),
     ("tcp/cubic+tfo", "raw", 0),
     ("tcp/cubic+tls12", "https", 3),
     ("tcp/cubic+tls12+resumed", "https", 2),
     ("tcp/cubic+tls12+tfo", "https", 2),
     ("tcp/cubic+tls12+resumed+tfo", "https", 1),
+    ("tcp/cubic+falsestart", "https", 2),
+    ("tcp/cubic+tls12+falsestart", "https", 2),
+    ("tcp/cubic+falsestart+resumed", "https", 2),
+    ("tcp/cubic+falsestart+tfo", "https", 1),
     ("tcp/cubic", "https", 2),
     ("tcp/cubic+resumed", "https", 2),
     ("tcp/cubic+earlydata", "https", 1),
@@ -183,6 +187,7 @@ fn what_a_switch_cannot_do_is_refused_before_anything_runs() {
         ("tcp/cubic+tls12", "raw", "leave one of them out"),
         ("tcp/cubic+earlydata", "raw", "leave one of them out"),
         ("tcp/cubic+tls12+earlydata", "https", "leave tls12 or earlydata out"),
+        ("tcp/cubic+falsestart+earlydata", "https", "leave falsestart or earlydata out"),
         ("tcp/cubic+0rtt", "https", "earlydata"),
         ("quic/cubic+tfo", "https", "0rtt"),
     ];

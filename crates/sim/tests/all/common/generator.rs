@@ -337,13 +337,14 @@ impl Draw {
     fn handshake(&mut self, flow: &Value) -> String {
         let known = match (flow["contender"].as_str().unwrap().starts_with("tcp"), flow["app"] == "raw") {
             (true, true) => &["tfo"][..],
-            (true, false) => &["tls12", "resumed", "tfo", "earlydata"],
+            (true, false) => &["tls12", "falsestart", "resumed", "tfo", "earlydata"],
             (false, _) => &["resumed", "0rtt", "retry", "versionnegotiation"],
         };
         let mut text = String::new();
         for switch in known {
             // TLS 1.2 has no early data.
-            let excluded = *switch == "earlydata" && text.contains("tls12");
+            let old = text.contains("tls12") || text.contains("falsestart");
+            let excluded = *switch == "earlydata" && old;
             if self.handshakes.below(3) == 0 && !excluded {
                 text = format!("{text}+{switch}");
             }
