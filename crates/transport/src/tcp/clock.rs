@@ -21,18 +21,21 @@ impl Clock {
     pub(super) fn new(config: &Config) -> Clock {
         let whole = |span: Span| span.as_nanos().max(1);
         let (unit, step) = (whole(config.clock_unit), whole(config.clock_step));
-        let coarse = Coarse { unit, step, tick: config.tick.as_nanos(), phase: config.phase.as_nanos(), set: 0 };
+        let coarse = Coarse {
+            unit,
+            step,
+            tick: config.tick.as_nanos(),
+            phase: config.phase.as_nanos(),
+            set: 0,
+            timer: Time::ZERO,
+            writes_until: Time::ZERO,
+        };
         Clock((unit > 1 || step > 1).then(|| Box::new(coarse)))
     }
 
-    /// Whether time is read as it is.
-    pub(super) fn is_exact(&self) -> bool {
-        self.0.as_ref().is_none_or(|coarse| coarse.step == 1)
-    }
-
     /// The unit of packets' times, ns.
-    pub(super) fn unit(&self) -> u64 {
-        self.0.as_ref().map_or(1, |coarse| coarse.unit)
+    pub(super) fn unit(&self) -> u32 {
+        self.0.as_ref().map_or(1, |coarse| u32::try_from(coarse.unit).unwrap_or(u32::MAX))
     }
 
     /// The time that the clock shows (Linux: `tcp_clock_cache`).
@@ -47,9 +50,32 @@ impl Clock {
         self.0.as_ref().map_or(now, |coarse| coarse.stamp(now))
     }
 
-    /// When a timer that is set now for `due` on this clock expires.
-    pub(super) fn expiry(&mut self, now: Time, due: Time) -> Time {
-        self.0.as_mut().map_or(due, |coarse| coarse.expiry(now, due))
+    /// When the pacing timer expires that is set now for `due` on this clock. One that is set already stays (Linux:
+    /// `tcp_pacing_check`).
+    pub(super) fn pacing_timer(&mut self, now: Time, due: Time) -> Time {
+        match self.0.as_mut().filter(|coarse| coarse.step > 1) {
+            None => due,
+            Some(coarse) => {
+                if coarse.timer <= now {
+                    coarse.timer = coarse.expiry(now, due);
+                }
+                coarse.timer
+            }
+        }
+    }
+
+    /// A process begins to write, for which it reads the clock so often.
+    pub(super) fn begin_to_write(&mut self, number: u32, now: Time) {
+        let until = self.after_readings(number, now).unwrap_or(now);
+        if let Some(coarse) = self.0.as_mut() {
+            coarse.writes_until = until;
+        }
+    }
+
+    /// When what is written now is on its way: not before the process has read the clock.
+    #[inline]
+    pub(super) fn written(&self, now: Time) -> Time {
+        self.0.as_ref().map_or(now, |coarse| now.max(coarse.writes_until))
     }
 
     /// When a process has read the clock so often, if that takes time: in a user-mode Linux each reading by a process moves the
@@ -71,6 +97,10 @@ struct Coarse {
     phase: u64,
     /// When the timer was set last, by the clock but exactly.
     set: u64,
+    /// When the pacing timer expires.
+    timer: Time,
+    /// Until when the process that writes has read the clock.
+    writes_until: Time,
 }
 
 fn down(nanos: u64, step: u64) -> u64 {
@@ -98,9 +128,6 @@ impl Coarse {
     /// or this. What the clock shows is too early by a part of a step, and so much is the timer late. If the clock does not
     /// show then what was due, the timer is set once more.
     fn expiry(&mut self, now: Time, due: Time) -> Time {
-        if self.step == 1 {
-            return due;
-        }
         let (mut at, due) = (self.host(now), self.host(due));
         if let Some(tick) = self.last_tick(at, due) {
             at = tick;
@@ -134,7 +161,14 @@ mod tests {
     const STEP: u64 = 256;
 
     fn clock(tick: u64, phase: u64) -> Clock {
-        Clock(Some(Box::new(Coarse { unit: 1000, step: STEP, tick, phase, set: 0 })))
+        let (timer, writes_until) = (Time::ZERO, Time::ZERO);
+        Clock(Some(Box::new(Coarse { unit: 1000, step: STEP, tick, phase, set: 0, timer, writes_until })))
+    }
+
+    impl Clock {
+        fn expiry(&mut self, now: Time, due: Time) -> Time {
+            self.0.as_mut().unwrap().expiry(now, due)
+        }
     }
 
     fn at(nanos: u64) -> Time {
@@ -144,9 +178,10 @@ mod tests {
     #[test]
     fn an_exact_clock_changes_no_time() {
         let mut clock = Clock(None);
-        assert!(clock.is_exact());
         assert_eq!((clock.read(at(1234)), clock.stamp(at(1234))), (at(1234), at(1234)));
-        assert_eq!(clock.expiry(at(1234), at(5_000_777)), at(5_000_777));
+        assert_eq!(clock.pacing_timer(at(1234), at(5_000_777)), at(5_000_777));
+        clock.begin_to_write(2, at(1234));
+        assert_eq!(clock.written(at(1234)), at(1234));
         assert_eq!(clock.after_readings(2, at(1234)), None);
     }
 

@@ -60,6 +60,8 @@ pub(super) struct Receiver {
     /// such segments keeps the peer from sending larger ones.
     mss: u64,
     delayed_ack: bool,
+    /// See [`Config::forget_sacks`].
+    forgets: bool,
     quick: u32,
     quick_start: u32,
     interactive: bool,
@@ -109,7 +111,7 @@ impl Receiver {
             fin: None,
             read: 0,
             out_of_order: RangeSet::default(),
-            recent: Blocks::new(config),
+            recent: Blocks::new(),
             duplicate: None,
             flush: None,
             due: Due::No,
@@ -118,6 +120,7 @@ impl Receiver {
             acked: 0,
             mss: config.mss().min(config.initial_receive_window / 2),
             delayed_ack: config.delayed_ack,
+            forgets: config.forget_sacks,
             quick: 0,
             quick_start: if config.hurried_acks { config.quick_acks } else { 0 },
             interactive: false,
@@ -259,7 +262,8 @@ impl Receiver {
             self.offer_more(arrival, stored);
         }
         self.held += fresh;
-        self.recent.add((start, end), self.out_of_order.containing(start));
+        let held = || self.out_of_order.containing(start).unwrap_or((start, end));
+        self.recent.add((start, end), (!self.forgets).then(held));
     }
 
     /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, the peer may pause.

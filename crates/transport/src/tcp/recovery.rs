@@ -1,7 +1,6 @@
 //! Loss detection and the congestion states: RACK-TLP (RFC 8985), F-RTO (RFC 5682) and undo by D-SACK and Eifel
 //! detection (RFC 3522). The decisions are taken in the same order as in Linux.
 
-use super::clock::Clock;
 use super::scoreboard::{Delivery, Judgement, Marks, Record};
 use super::segment::Segment;
 use super::sender::{Forced, Order, Sender, Timer};
@@ -92,11 +91,10 @@ impl Episode {
     }
 }
 
-/// RACK's state (RFC 8985 section 5.2).
+/// RACK's state (RFC 8985 section 5.2). Times are those with which packets are stamped.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     pub now: Time,
-    clock: Clock,
     /// The place, in the order of transmission, of the most recently sent segment that was delivered. RFC 8985 compares
     /// times and, if they are equal, positions. A retransmission then counts as older than new data sent just before
     /// it, if several acknowledgements arrive at one instant, as they can on a link without a rate.
@@ -109,11 +107,10 @@ pub(super) struct Rack {
     last_delivered: u64,
 }
 
-impl Rack {
-    pub(super) fn new(clock: Clock) -> Rack {
+impl Default for Rack {
+    fn default() -> Self {
         Rack {
             now: Time::ZERO,
-            clock,
             newest: 0,
             rtt: Span::ZERO,
             advanced: false,
@@ -123,14 +120,16 @@ impl Rack {
             last_delivered: 0,
         }
     }
+}
 
-    /// Section 6.2 step 2: records the most recently sent of the segments that were delivered.
+impl Rack {
+    /// Section 6.2 step 2: records the most recently sent of the segments that were delivered; it was stamped with `sent`.
     ///
     /// If a retransmission seems to have taken less than the minimum RTT, its original arrived. The RFC's other test,
     /// by timestamps, is left out as in Linux: while the first hole is open, a receiver echoes an old timestamp, so
     /// that every SACK of a retransmission would be attributed to its original.
-    pub(super) fn advance(&mut self, r: &Record, min_rtt: Option<Span>) {
-        let rtt = self.now.since(self.clock.stamp(r.sent));
+    pub(super) fn advance(&mut self, r: &Record, sent: Time, min_rtt: Option<Span>) {
+        let rtt = self.now.since(sent);
         if r.marks.has(Marks::EVER_RETRANS) && min_rtt.is_some_and(|min| rtt < min) {
             return;
         }
@@ -155,9 +154,9 @@ impl Rack {
         }
     }
 
-    /// A segment is lost if it was sent at least this long before.
-    fn overdue(&self, r: &Record, window: Span) -> Span {
-        (self.clock.stamp(r.sent) + self.rtt + window).since(self.now)
+    /// For how long a segment that was stamped with `sent` is not lost yet.
+    fn overdue(&self, sent: Time, window: Span) -> Span {
+        (sent + self.rtt + window).since(self.now)
     }
 }
 
@@ -194,7 +193,7 @@ impl Sender {
         }
         let window = self.reordering_window();
         let mut wait = Span::ZERO;
-        let Sender { board, rack, cc, sampler, stats, mss, .. } = self;
+        let Sender { board, rack, cc, sampler, stats, mss, clock, .. } = self;
         let judge = |r: &Record| {
             if r.marks.has(Marks::LOST) && !r.marks.has(Marks::RETRANS) {
                 return Judgement::Wait;
@@ -202,7 +201,7 @@ impl Sender {
             if r.order >= rack.newest {
                 return Judgement::Stop;
             }
-            let left = rack.overdue(r, window);
+            let left = rack.overdue(clock.stamp(r.sent), window);
             if left.is_zero() {
                 Judgement::Lost
             } else {
@@ -557,9 +556,10 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
-        let Sender { board, rack, rules, cc, sampler, stats, mss, .. } = self;
+        let Sender { board, rack, rules, cc, sampler, stats, mss, clock, .. } = self;
         let news = |r: &Record| tell_lost(r, now, *mss, sampler, stats, cc.as_mut());
-        board.mark_all_lost(|r| !rules.rack || rack.overdue(r, Span::ZERO).is_zero(), news);
+        let is_lost = |r: &Record| !rules.rack || rack.overdue(clock.stamp(r.sent), Span::ZERO).is_zero();
+        board.mark_all_lost(is_lost, news);
         let reduce = self.phase <= Phase::Disorder
             || self.episode.high_seq <= self.una
             || (self.phase == Phase::Loss && self.retransmits == 0);

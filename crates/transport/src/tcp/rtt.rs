@@ -16,8 +16,6 @@ const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     rule: RtoRule,
-    /// The unit in which all is computed, ns.
-    unit: u64,
     /// Smoothed RTT, in eighths of a unit.
     srtt8: u64,
     /// Mean deviation, in quarters of a unit.
@@ -29,13 +27,15 @@ pub(super) struct Rtt {
     /// The round of `mdev_max` ends when this position is acknowledged.
     round_end: u64,
     min: WindowedMin,
+    /// The unit in which all is computed, ns.
+    unit: u32,
     backoff: u32,
     initial: Span,
 }
 
 impl Rtt {
     /// An estimator that computes in whole units of so many nanoseconds.
-    pub(super) fn new(rule: RtoRule, unit: u64) -> Rtt {
+    pub(super) fn new(rule: RtoRule, unit: u32) -> Rtt {
         let min = WindowedMin::default();
         let initial = RTO_INITIAL;
         Rtt {
@@ -54,9 +54,10 @@ impl Rtt {
 
     /// Processes a sample. `acked_to` and `sent_to` separate rounds.
     pub(super) fn sample(&mut self, rtt: Span, acked_to: u64, sent_to: u64) {
-        let m = (rtt.as_nanos() / self.unit).max(1);
+        let unit = u64::from(self.unit);
+        let m = (rtt.as_nanos() / unit).max(1);
         match self.rule {
-            RtoRule::Linux { floor } => self.sample_linux(m, floor.as_nanos() / self.unit, acked_to, sent_to),
+            RtoRule::Linux { floor } => self.sample_linux(m, floor.as_nanos() / unit, acked_to, sent_to),
             RtoRule::Rfc6298 { .. } => self.sample_rfc(m),
         }
         self.backoff = 0;
@@ -116,7 +117,7 @@ impl Rtt {
     }
 
     fn span(&self, units: u64) -> Span {
-        Span::from_nanos(units.saturating_mul(self.unit))
+        Span::from_nanos(units.saturating_mul(u64::from(self.unit)))
     }
 
     pub(super) fn srtt(&self) -> Option<Span> {
@@ -125,7 +126,7 @@ impl Rtt {
 
     /// The smoothed RTT with its fraction of a unit (Linux: `srtt_us`, in eighths of a microsecond).
     pub(super) fn srtt_exactly(&self) -> Option<Span> {
-        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8.saturating_mul(self.unit) / 8))
+        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8.saturating_mul(u64::from(self.unit)) / 8))
     }
 
     /// The mean deviation.

@@ -1,7 +1,5 @@
 //! The blocks that acknowledgements report by SACK.
 
-use crate::tcp::config::Config;
-
 /// The most blocks that are remembered (Linux: `TCP_NUM_SACKS`).
 const MOST: usize = 4;
 
@@ -15,13 +13,12 @@ fn touch(a: Block, b: Block) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     list: Vec<Block>,
-    /// See [`Config::forget_sacks`].
-    forgets: bool,
 }
 
 impl Blocks {
-    pub(super) fn new(config: &Config) -> Blocks {
-        Blocks { list: Vec::with_capacity(MOST), forgets: config.forget_sacks }
+    /// No blocks, which take no memory until a segment arrives behind a gap.
+    pub(super) fn new() -> Blocks {
+        Blocks { list: Vec::new() }
     }
 
     pub(super) fn list(&self) -> &[Block] {
@@ -33,16 +30,13 @@ impl Blocks {
         self.list.iter().position(|block| touch(*block, segment)).unwrap_or(self.list.len())
     }
 
-    /// A segment arrived behind a gap, and is held as a part of `held`. The block with the newest segment comes first (RFC 2018
-    /// section 4).
+    /// A segment arrived behind a gap, and is held as a part of `held`; without it, a block is extended only by those that are
+    /// remembered (`Config::forget_sacks`). The block with the newest segment comes first (RFC 2018 section 4).
     pub(super) fn add(&mut self, segment: Block, held: Option<Block>) {
-        let block = if self.forgets {
-            self.join(segment)
-        } else {
-            let block = held.unwrap_or(segment);
+        if let Some(block) = held {
             self.list.retain(|other| other.1 <= block.0 || other.0 >= block.1);
-            block
-        };
+        }
+        let block = held.unwrap_or_else(|| self.join(segment));
         self.list.insert(0, block);
         self.list.truncate(MOST);
     }
@@ -79,25 +73,26 @@ mod tests {
     #[test]
     fn a_forgotten_block_extends_no_other() {
         for (forgets, expected) in [(true, (50, 60)), (false, (40, 60))] {
-            let mut blocks = Blocks { list: Vec::new(), forgets };
+            let mut blocks = Blocks::new();
+            let held = |block| Some(block).filter(|_| !forgets);
             for start in [40, 10, 20, 30, 60] {
-                blocks.add((start, start + 5), Some((start, start + 5)));
+                blocks.add((start, start + 5), held((start, start + 5)));
             }
             assert_eq!(blocks.list(), [(60, 65), (30, 35), (20, 25), (10, 15)]);
             // The first block, 40 to 45, is not on the list any more; 45 to 60 has arrived but for 50 to 55.
-            blocks.add((55, 60), Some((55, 65)));
+            blocks.add((55, 60), held((55, 65)));
             assert_eq!(blocks.list()[0], (55, 65));
             blocks.drop_below(36);
             assert_eq!(blocks.list(), [(55, 65)]);
             blocks.drop_below(65);
-            blocks.add((50, 60), Some((40, 60)));
+            blocks.add((50, 60), held((40, 60)));
             assert_eq!(blocks.list(), [expected]);
         }
     }
 
     #[test]
     fn a_segment_between_two_blocks_joins_them_in_front() {
-        let mut blocks = Blocks { list: Vec::new(), forgets: true };
+        let mut blocks = Blocks::new();
         for block in [(10, 20), (30, 40), (50, 60), (70, 80)] {
             blocks.add(block, None);
         }

@@ -176,8 +176,9 @@ impl Sender {
                 continue;
             }
             board.sack((start.max(prior_una), end), high_seq, prior_una, d, |r| {
-                rack.advance(r, min_rtt);
-                sampler.on_delivered(now, mss, clock.stamp(r.sent), r.tx);
+                let sent = clock.stamp(r.sent);
+                rack.advance(r, sent, min_rtt);
+                sampler.on_delivered(now, mss, sent, r.tx);
             });
         }
     }
@@ -192,8 +193,9 @@ impl Sender {
         let now = rack.now;
         board.acknowledge(una, high_seq, d, |r| {
             if !r.marks.has(Marks::SACKED) {
-                rack.advance(r, min_rtt);
-                sampler.on_delivered(now, mss, clock.stamp(r.sent), r.tx);
+                let sent = clock.stamp(r.sent);
+                rack.advance(r, sent, min_rtt);
+                sampler.on_delivered(now, mss, sent, r.tx);
             }
         });
     }

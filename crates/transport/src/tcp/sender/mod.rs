@@ -105,10 +105,6 @@ pub(super) struct Sender {
     pub(super) together: SuperSegment,
     /// When pacing allows the next segment, if one waits for that; otherwise [`Time::NEVER`].
     pacing_wake: Time,
-    /// When the pacing timer of a clock that moves in steps expires.
-    pacing_timer: Time,
-    /// Until when the process that writes has read such a clock.
-    writes_until: Time,
     /// First position not acknowledged.
     pub una: u64,
     /// Next position to send.
@@ -178,8 +174,6 @@ impl Sender {
             rules: config.rules(),
             together: SuperSegment::default(),
             pacing_wake: Time::NEVER,
-            pacing_timer: Time::ZERO,
-            writes_until: Time::ZERO,
             una: 0,
             nxt: 0,
             written: 0,
@@ -188,7 +182,7 @@ impl Sender {
             largest_window: 0,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
-            rack: Rack::new(clock.clone()),
+            rack: Rack::default(),
             tlp: None,
             prr: None,
             order: Order::LostFirst,
@@ -426,9 +420,9 @@ impl Sender {
             self.small_end = self.nxt + data;
         }
         if self.board.is_empty() && self.together.is_fresh() {
-            self.writes_until = self.clock.after_readings(READINGS, now).unwrap_or(now);
+            self.clock.begin_to_write(READINGS, now);
         }
-        let now = now.max(self.writes_until);
+        let now = self.clock.written(now);
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
         self.tell_sent(now, data, idle);
         let seq = self.nxt;

@@ -26,13 +26,13 @@ impl Sender {
         if !self.paced || self.forced.is_some() || self.together.is_begun() {
             return true;
         }
-        let now = now.max(self.writes_until);
+        let now = self.clock.written(now);
         match self.pacer.blocked(self.clock.read(now)) {
             None => true,
             Some(due) => {
                 let retransmit = self.board.lost() > self.board.retransmitted();
                 if retransmit || self.unsent() > 0 {
-                    let at = self.set_pacing_timer(now, due);
+                    let at = self.clock.pacing_timer(now, due);
                     if self.has_room() {
                         self.pacing_wake = at;
                     }
@@ -40,18 +40,6 @@ impl Sender {
                 false
             }
         }
-    }
-
-    /// When pacing allows the next segment, which is due then by the clock. The timer of a clock that moves in steps is set
-    /// once (`tcp_pacing_check`).
-    fn set_pacing_timer(&mut self, now: Time, due: Time) -> Time {
-        if self.clock.is_exact() {
-            return due;
-        }
-        if self.pacing_timer <= now {
-            self.pacing_timer = self.clock.expiry(now, due);
-        }
-        self.pacing_timer
     }
 
     /// Paces data that is sent together as one, and each retransmission separately. The first segments are not paced,
@@ -63,7 +51,7 @@ impl Sender {
     }
 
     pub(super) fn pace(&mut self, now: Time, bytes: u64) {
-        let now = now.max(self.writes_until);
+        let now = self.clock.written(now);
         match self.pacing_rate() {
             Some(rate) if self.stats.sent_packets >= u64::from(self.rules.unpaced) => {
                 self.pacer.on_sent(self.clock.read(now), bytes, rate)
