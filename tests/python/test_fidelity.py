@@ -32,7 +32,7 @@ class Attic(fidelity.Venue):
     def executor(self, workers: int | None, extra: dict[str, Any] | None) -> Executor:
         return ThreadExecutor(workers)
 
-    def about(self) -> dict[str, Any]:
+    def about(self, scenario: core.Scenario | None = None) -> dict[str, Any]:
         return {"name": "dusty", "version": "1"}
 
 

@@ -127,7 +127,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
     return decorate
 
 
-_OPTIONS = {"exchanges": "ixp", "names": "table"}
+_OPTIONS = {"exchanges": "ixp", "module": "ask", "names": "table"}
 """Arguments whose options have another name."""
 _ENDS = ("", "s", "_s", "_id")
 """Ends of arguments that options lack: `experiments` is given by `--experiment`, several times."""

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from haltere import explorer
 from haltere.claims.findings import Findings, find, markdown
-from haltere.errors import InputError
+from haltere.errors import ArgumentError, InputError
 from haltere.evaluation.evaluating import judged
 from haltere.evaluation.words import summary
 from haltere.evolution.results import KIND
@@ -76,7 +76,7 @@ def _written(
     if KIND in results.manifest:
         if module is not None:
             right = "a report without it: a comparison of measured paths has no runs"
-            raise InputError("is of measured paths, which no page can run", field="--ask", right=right)
+            raise ArgumentError("is of measured paths, which no page can run", field="module", right=right)
         return evolution.build(results.path, study_dir, folder, alone=alone)[:2]
     if study_dir is None:
         raise InputError("is needed", field="study", right="the folder of the study that these results came from")

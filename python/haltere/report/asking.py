@@ -18,7 +18,7 @@ import polars as pl
 
 from haltere import core, playground
 from haltere.documents import Document
-from haltere.errors import HaltereError, InputError, Place
+from haltere.errors import ArgumentError, HaltereError, InputError, Place
 from haltere.figures.spec import FigureList
 from haltere.metrics import METRICS, quantities
 from haltere.results import Results, columns
@@ -55,9 +55,9 @@ def asking(results: Results, study_dir: Path, words: FigureList, module: bytes) 
     rows = results.runs.filter(pl.col("fidelity") == _HERE) if "fidelity" in results.runs.columns else results.runs
     if rows.is_empty():
         made = ", ".join(manifest.get("fidelities", []))
-        raise InputError(
+        raise ArgumentError(
             "these results cannot be asked: none of their runs was made in the model",
-            field="--ask",
+            field="module",
             given=f"fidelity {made}" if made else None,
             right="results of fidelity model, as nothing else runs in a page",
         )
