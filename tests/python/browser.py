@@ -1,7 +1,8 @@
-"""A page in a headless browser, and what a script finds in it."""
+"""A page in a headless browser and what a script finds in it, and pages' modules in Node."""
 
 from __future__ import annotations
 
+import json
 import queue
 import shutil
 import subprocess
@@ -9,11 +10,25 @@ import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 SECONDS = 60
 """The time that a page has to be ready; a page takes one or two."""
+
+
+def answer_in_node(script: str, given: dict[str, Any]) -> Any:
+    """The answer of a script of this folder in Node to what it is given, both as JSON."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not there")
+    done = subprocess.run(
+        [node, str(Path(__file__).with_name(script))],
+        input=json.dumps(given), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def ask(page: Path, script: str, *, fragment: str = "", width: int = 800, height: int = 600) -> str:

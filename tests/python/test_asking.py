@@ -7,15 +7,13 @@ import copy
 import gzip
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from browser import ask
+from browser import answer_in_node, ask
 from conftest import ROOT, SMALL_STUDY
 from haltere import Study, core, playground
 from haltere.errors import InputError
@@ -68,14 +66,7 @@ def told(asked: Asking) -> dict[str, Any]:
 
 
 def in_node(given: dict[str, Any]) -> dict[str, Any]:
-    if shutil.which("node") is None:
-        pytest.skip("node is not there")
-    done = subprocess.run(
-        ["node", str(ROOT / "tests" / "python" / "asking.mjs")],
-        input=json.dumps(given), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    return dict(answer_in_node("asking.mjs", given))
 
 
 def test_a_treatment_in_the_page_is_that_of_the_study(asked: Asking, study: Study, results: Results) -> None:

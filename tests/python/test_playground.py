@@ -7,8 +7,6 @@ import math
 import random
 import re
 import shlex
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 import haltere as package
-from browser import ask
+from browser import answer_in_node, ask
 from conftest import ROOT
 from haltere import playground
 from haltere.adhoc.conditions import Comparison, PathConditions
@@ -47,16 +45,9 @@ def page(module: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def told(module: Path, questions: list[dict[str, Any]], *, run: bool = False) -> list[dict[str, Any]]:
     """Return what the page's scripts make of questions, in Node."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not there")
     given = {"module": str(module), "words": playground.words()}
     given["questions"] = [{"question": question, "run": run} for question in questions]
-    done = subprocess.run(
-        ["node", str(ROOT / "tests" / "python" / "playground.mjs")],
-        input=json.dumps(given), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return list(json.loads(done.stdout))
+    return list(answer_in_node("playground.mjs", given))
 
 
 def comparison(question: dict[str, Any]) -> Comparison:
