@@ -54,6 +54,7 @@ class DataSet:
         return self.bytes / self.packets
 
 
+# Not checked against the paper's tables, which were not at hand.
 DATASETS = {
     "D0": DataSet(17.8e6, 13.12e9, 22, 600, 0.34),
     "D3": DataSet(21.6e6, 8.98e9, 18, 3600, 0.23),
