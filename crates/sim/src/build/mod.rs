@@ -179,7 +179,7 @@ pub(crate) fn build(
     let of_deliveries = roster.slots(paths.len());
     let of_bridges = roster.slots(bridges.len());
 
-    roster.expect(paths.len());
+    roster.make_room(paths.len());
     let mut flows = Vec::with_capacity(paths.len());
     for (((path, shadows), slot), delivery) in (0..).zip(paths).zip(shadows).zip(of_flows).zip(of_deliveries) {
         flows.push(FlowPart::spawn(site, path, [slot, delivery], shadows, (&mut brokers, &mut roster))?);

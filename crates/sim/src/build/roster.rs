@@ -83,7 +83,7 @@ pub(super) struct Roster {
 
 impl Roster {
     /// Makes room for the processes of so many more parts, which each have two.
-    pub fn expect(&mut self, parts: usize) {
+    pub fn make_room(&mut self, parts: usize) {
         self.spawns.reserve(2 * parts);
         self.owners.reserve(2 * parts);
     }
