@@ -3,6 +3,7 @@
 use crate::Body;
 use crate::datagram::Datagram;
 use crate::histogram::Histogram;
+use crate::media::{self, Frame};
 use crate::path::{AddressChange, PathError, PathStatus, PathView};
 use crate::reassembly::Reassembly;
 use crate::spares::Spares;
@@ -87,6 +88,8 @@ pub enum Event {
     Multipath,
     /// A datagram arrived.
     Datagram(Datagram),
+    /// News of a transport of media.
+    Media(media::News),
     /// The connection was closed without an error.
     Closed,
     /// The connection failed.
@@ -258,6 +261,12 @@ pub trait Endpoint: Send {
     fn send_datagram(&mut self, _datagram: Datagram) -> bool {
         false
     }
+    /// Sends a frame of media. Returns whether the transport carries media; if not, nothing is sent.
+    fn send_frame(&mut self, _frame: Frame, _cx: &mut Cx<'_>) -> bool {
+        false
+    }
+    /// Asks the peer of a transport of media for a key frame.
+    fn want_key_frame(&mut self) {}
     /// Closes the connection once everything written is delivered.
     fn close(&mut self);
 

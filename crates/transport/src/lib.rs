@@ -11,6 +11,7 @@ pub mod datagram;
 pub mod endpoint;
 pub mod histogram;
 pub mod mechanisms;
+pub mod media;
 pub mod mptcp;
 pub mod path;
 pub mod quic;

@@ -119,6 +119,7 @@ impl Application for CopyClient {
             | Event::Multipath
             | Event::Finished(_)
             | Event::Datagram(_)
+            | Event::Media(_)
             | Event::Closed => {}
         }
     }
@@ -204,6 +205,7 @@ impl Application for CopyServer {
             | Event::Multipath
             | Event::Finished(_)
             | Event::Datagram(_)
+            | Event::Media(_)
             | Event::Closed => {}
         }
     }

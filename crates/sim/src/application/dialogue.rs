@@ -235,7 +235,7 @@ impl Application for Dialogue {
             }
             (End::Client(asking), Event::Failed(reason)) => asking.fetch.failed = Some(reason),
             (End::Server(_, serve) | End::Fed(_, serve, _), Event::Failed(reason)) => serve.failed = Some(reason),
-            (_, Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Datagram(_)) => {}
+            (_, Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Datagram(_) | Event::Media(_)) => {}
             (_, Event::Multipath | Event::Closed) => {}
         }
     }

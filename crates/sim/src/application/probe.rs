@@ -178,7 +178,12 @@ impl Application for Prober {
                 self.probed.failed = Some(reason);
                 self.next = Time::NEVER;
             }
-            Event::Writable(_) | Event::Openable | Event::Finished(_) | Event::Multipath | Event::Closed => {}
+            Event::Writable(_)
+            | Event::Openable
+            | Event::Finished(_)
+            | Event::Multipath
+            | Event::Media(_)
+            | Event::Closed => {}
         }
         self.send(sockets, cx.now);
     }

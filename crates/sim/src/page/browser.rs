@@ -219,7 +219,12 @@ impl Application for Browser {
             Event::Failed(reason) => {
                 self.fetch.failed.get_or_insert(reason);
             }
-            Event::Writable(_) | Event::Finished(_) | Event::Datagram(_) | Event::Multipath | Event::Closed => {}
+            Event::Writable(_)
+            | Event::Finished(_)
+            | Event::Datagram(_)
+            | Event::Media(_)
+            | Event::Multipath
+            | Event::Closed => {}
         }
     }
 

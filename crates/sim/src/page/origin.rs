@@ -121,7 +121,12 @@ impl Application for Origin {
             Event::Failed(reason) => {
                 self.serve.failed.get_or_insert(reason);
             }
-            Event::Openable | Event::Finished(_) | Event::Datagram(_) | Event::Multipath | Event::Closed => {}
+            Event::Openable
+            | Event::Finished(_)
+            | Event::Datagram(_)
+            | Event::Media(_)
+            | Event::Multipath
+            | Event::Closed => {}
         }
     }
 

@@ -188,7 +188,7 @@ impl Application for BrokerProcess {
             Event::Writable(_) => self.broker.on_writable(connection),
             Event::Openable => wire.flush(sockets),
             Event::Closed | Event::Failed(_) => self.lose(socket, cx.now),
-            Event::Connected | Event::Multipath | Event::Datagram(_) => {}
+            Event::Connected | Event::Multipath | Event::Datagram(_) | Event::Media(_) => {}
         }
         self.go_on(sockets, cx.now);
     }

@@ -117,7 +117,7 @@ impl Device {
             Event::Openable => wire.flush(sockets),
             Event::Closed => self.lose(now),
             Event::Failed(_) => self.lose(now),
-            Event::Writable(_) | Event::Multipath | Event::Datagram(_) => {}
+            Event::Writable(_) | Event::Multipath | Event::Datagram(_) | Event::Media(_) => {}
         }
         self.send(sockets);
     }

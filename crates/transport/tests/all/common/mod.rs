@@ -450,7 +450,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 let mut cx = Cx::new(self.now, CLIENT);
                 self.client.add_path(PathId(1), &mut cx).unwrap();
             }
-            Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Multipath => {}
+            Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Media(_) | Event::Multipath => {}
             Event::Closed => self.client_log.closed += 1,
             Event::Failed(why) => self.client_log.failed = Some(why),
         }
@@ -475,7 +475,7 @@ impl<C: Endpoint, S: Endpoint> Pair<C, S> {
                 self.server.write(id, self.exchange.streams[rank].1);
                 self.server.finish(id);
             }
-            Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Multipath => {}
+            Event::Writable(_) | Event::Openable | Event::Datagram(_) | Event::Media(_) | Event::Multipath => {}
             Event::Closed => {
                 self.server_log.closed += 1;
                 // A transport that closes each direction by itself (TCP) needs its own end closed too.
