@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 BIN := $(VENV)/bin
 CRATE := target/crate
+AXE := target/axe
 STUDY := studies/quic-dumbbell
 # With fewer than six replications no paired test can tell a difference from chance.
 DEMO_REPLICATIONS ?= 6
@@ -49,7 +50,7 @@ NODE := $(if $(filter Linux,$(shell uname -s)),python/haltere/haltere-node)
 NODE_SOURCES := $(shell find crates/kernel/src crates/net/src crates/transport/src -name '*.rs' 2>/dev/null) Cargo.lock
 NODE_TARGET := $(shell uname -m)-unknown-linux-gnu
 
-.PHONY: crate playground playground-if-possible pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
+.PHONY: crate axe playground playground-if-possible pages studies bench-paths docs fuzz gallery wheel fresh-wheel fixture-paths help demo demo-paths test checks build kernel test-rust test-python lint-rust lint-python clean need-tools need-rust-lints
 
 help:
 	@echo 'make demo   build in .venv, run $(STUDY) with $(DEMO_REPLICATIONS) replications, write the report'
@@ -64,6 +65,7 @@ help:
 	@echo 'make fresh-wheel  the same from nothing, installed from nothing and used (some ten minutes; before a release)'
 	@echo 'make playground  the page in which the simulator runs, target/playground/playground.html (a target of rustup)'
 	@echo 'make crate  get the validator of RO-Crates that tests of archives use'
+	@echo 'make axe    get what judges the accessibility of pages in tests (npm, and chromium for the tests)'
 	@echo 'make kernel build the user-mode Linux of fidelity linux, unless there is one'
 	@echo 'make worker-quiche build the worker program of quic@quiche/… (cmake, a C++ compiler, libclang), and the package to use it'
 	@echo 'make worker-tquic  the same for quic@tquic/… and mpquic@tquic/… (cmake, a C++ compiler)'
@@ -108,6 +110,8 @@ playground-if-possible: build
 	@$(STEP) 'build the module of the playground, if possible' tools/playground --if-possible
 
 crate: $(CRATE)/stamp
+
+axe: $(AXE)/stamp
 
 kernel: build
 	$(BIN)/haltere kernel build --if-missing
@@ -159,6 +163,13 @@ $(VENV)/test.stamp: requirements/test.txt $(VENV)/run.stamp
 $(CRATE)/stamp: requirements/crate.txt | need-tools
 	@$(PYTHON) -m venv $(CRATE)
 	@$(STEP) 'install $<' $(CRATE)/bin/pip install --quiet --no-compile --require-hashes -r $<
+	@touch $@
+
+$(AXE)/stamp: requirements/axe/package-lock.json
+	@command -v npm >/dev/null || { echo 'make axe needs npm: install Node.js' >&2; exit 1; }
+	@mkdir -p $(AXE)
+	@cp requirements/axe/package.json requirements/axe/package-lock.json $(AXE)
+	@$(STEP) 'install $<' npm ci --silent --no-audit --no-fund --prefix $(AXE)
 	@touch $@
 
 $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/run.stamp

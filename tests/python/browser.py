@@ -18,6 +18,10 @@ SECONDS = 60
 """The time that a page has to be ready; a page takes one or two."""
 
 
+SCHEMES = ("light", "dark")
+"""The colour schemes that a reader may prefer."""
+
+
 def answer_in_node(script: str, given: dict[str, Any]) -> Any:
     """The answer of a script of this folder in Node to what it is given, both as JSON."""
     node = shutil.which("node")
@@ -31,8 +35,12 @@ def answer_in_node(script: str, given: dict[str, Any]) -> Any:
     return json.loads(done.stdout)
 
 
-def ask(page: Path, script: str, *, fragment: str = "", width: int = 800, height: int = 600) -> str:
+def ask(
+    page: Path, script: str, *, fragment: str = "", width: int = 800, height: int = 600, scheme: str = SCHEMES[0]
+) -> str:
     """The text that `script` returns once it returns one, for the page in a frame of this size in CSS pixels.
+
+    `scheme` is the colour scheme that the reader prefers, one of `SCHEMES`.
 
     The script is the body of a function of `page`, the frame's window, and is called again until the page is ready.
     The browser knows no host but its own, so that a page which loads anything is not whole. Time is real: a
@@ -72,7 +80,8 @@ def ask(page: Path, script: str, *, fragment: str = "", width: int = 800, height
             [
                 browser, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
                 "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-                "--allow-file-access-from-files", "--window-size=2000,1000", f"--user-data-dir={profile}",
+                "--allow-file-access-from-files", "--window-size=2000,1000",
+                f"--blink-settings=preferredColorScheme={1 - SCHEMES.index(scheme)}", f"--user-data-dir={profile}",
                 outer.as_uri(),
             ],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

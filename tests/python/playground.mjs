@@ -22,7 +22,7 @@ function answer(question, scenarios) {
   return { entries: all.flat(), table, lines };
 }
 
-const found = questions.map(({ question, run }) => {
+const found = questions.map(({ question, run, address }) => {
   const made = (reverseStarts) => groups(question).map((group) => scenario(question, group, known, { reverseStarts }));
   const scenarios = [made(false), made(true)].map((some) => some.map(canonical));
   return {
@@ -30,6 +30,7 @@ const found = questions.map(({ question, run }) => {
     command: command(question, known),
     toml: toml(made(false)[0]),
     read: read(written(question), words.question),
+    ...(address ? { addressed: read(address, words.question) } : {}),
     ...(run ? answer(question, scenarios) : {}),
   };
 });

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from haltere import core, playground
 from haltere.study.model import study_schema
-from pages import commands, controls, gallery, interface, lists, metrics
+from pages import commands, controls, gallery, interface, lists, metrics, runnable
 from pages.schema import Page
 
 PAGES = (
@@ -59,17 +59,24 @@ def stage(root: Path, source: Path) -> None:
     shutil.copytree(root / "docs" / "figures", source / "extra" / "docs" / "figures", ignore=_others)
     gallery.place(root, source)
     controls.place(root, source)
-    put_playground(root, source)
+    answers = put_playground(root, source)
     for page in source.rglob("*.md"):
-        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+        text = filled(page.read_text(encoding="utf-8"))
+        if answers:
+            text = runnable.with_runs(text, PurePosixPath(page.relative_to(source).as_posix()))
+        page.write_text(text, encoding="utf-8")
 
 
 def _others(_: str, names: list[str]) -> list[str]:
     return [name for name in names if not name.startswith("playground-")]
 
 
-def put_playground(root: Path, source: Path) -> None:
-    """Put the playground's page on the site if its module is built, and say on its how-to page where it is."""
+def put_playground(root: Path, source: Path) -> bool:
+    """Put the playground's page on the site if its module is built, and say on its how-to page where it is.
+
+    Returns:
+        Whether the module is built.
+    """
     module = root / "target" / "playground" / "playground.wasm"
     said = "`make playground` builds it."
     if module.exists():
@@ -78,6 +85,7 @@ def put_playground(root: Path, source: Path) -> None:
     page = source / "docs" / "how-to" / "playground.md"
     text = page.read_text(encoding="utf-8")
     page.write_text(text.replace("<!-- generated: playground -->", said), encoding="utf-8")
+    return module.exists()
 
 
 def filled(text: str) -> str:

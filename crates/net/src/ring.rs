@@ -75,7 +75,14 @@ impl<T> Ring<T> {
         if self.is_empty() {
             return None;
         }
-        if take(self.front()?) { self.pop_front() } else { None }
+        let slot = self.slots.get_mut(self.head)?;
+        if !slot.as_ref().is_some_and(take) {
+            return None;
+        }
+        let item = slot.take();
+        self.head = self.place(1);
+        self.len -= 1;
+        item
     }
 
     /// Appends an item.

@@ -281,6 +281,8 @@ async function draw() {
   at("problem").hidden = true;
   try {
     const { view } = await vegaEmbed("#chart", spec, { renderer: "svg", actions: { export: true, source: false, compiled: false, editor: false } });
+    // Its summary is three dots, which have no name.
+    at("chart").querySelector("summary")?.setAttribute("aria-label", "Save the chart");
     view.addEventListener("click", (_, item) => {
       if (item && item.datum && item.datum.k !== undefined) list(marks[item.datum.k]);
     });

@@ -217,6 +217,8 @@ async function answerAddress() {
     return;
   }
   await submit();
+  // In a page of the documentation the question stands above the frame.
+  if (self !== top && !at("results").hidden) scrollTo(0, at("results").offsetTop);
 }
 
 async function begin() {

@@ -424,10 +424,10 @@ impl Sender {
         }
         let now = self.clock.written(now);
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
-        self.tell_sent(now, data, idle);
+        let stamp = self.clock.stamp(now);
+        self.tell_sent(stamp, data, idle);
         let seq = self.nxt;
         let outstanding = u64::from(self.board.out()) * self.mss;
-        let stamp = self.clock.stamp(now);
         let tx = self.sampler.on_sent(stamp, outstanding).with_in_flight(self.in_flight() + self.mss);
         let push = self.together.ends_several() || (data > 0 && seq + data == self.written && !self.more);
         let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
@@ -444,9 +444,12 @@ impl Sender {
         Some(out)
     }
 
-    fn tell_sent(&mut self, now: Time, bytes: u64, after_idle: Option<Span>) {
+    /// Tells the congestion control of data that leaves, at a time as the clock has it.
+    // A call would cost more than what is done.
+    #[inline(always)]
+    fn tell_sent(&mut self, stamp: Time, bytes: u64, after_idle: Option<Span>) {
         self.cc.on_sent(&cc::Sent {
-            now: self.clock.stamp(now),
+            now: stamp,
             bytes,
             in_flight: self.in_flight(),
             total_delivered: self.sampler.delivered(),
@@ -459,9 +462,9 @@ impl Sender {
     /// Retransmits a segment. The caller decides whether that counts as a repair.
     fn send_again(&mut self, record: &Record, now: Time) -> Outgoing {
         let &Record { seq, end, fin, .. } = record;
-        self.tell_sent(now, end - seq - u64::from(fin), None);
-        let outstanding = u64::from(self.board.out()) * self.mss;
         let stamp = self.clock.stamp(now);
+        self.tell_sent(stamp, end - seq - u64::from(fin), None);
+        let outstanding = u64::from(self.board.out()) * self.mss;
         let tx = self.sampler.on_sent(stamp, outstanding).with_in_flight(self.in_flight() + self.mss);
         let mut push = self.board.send_again(seq, self.clock.read(now), tx);
         if self.together.ends_several() {
