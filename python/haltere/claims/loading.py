@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -59,7 +60,8 @@ def _imported(code: Code) -> Mapping[str, ModuleType]:
         raise InputError("not a Python file", place=Place(shown(code.modules[0])))
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with _without_bytecode():
+            spec.loader.exec_module(module)
     except InputError as wrong:
         place = code.place(wrong)
         raise InputError(wrong.problem, place=place, field=wrong.field, given=wrong.given, right=wrong.right) from None
@@ -68,6 +70,16 @@ def _imported(code: Code) -> Mapping[str, ModuleType]:
         raise InputError(f"{type(error).__name__}: {said}", place=code.place(error)) from error
     every = {one: sys.modules.get(f"{name}.{one}" if one else name) for one, _ in code.named()}
     return {one: loaded for one, loaded in every.items() if loaded is not None}
+
+
+@contextmanager
+def _without_bytecode() -> Iterator[None]:
+    """Import modules without a folder `__pycache__` beside them: a study and an unpacked archive stay as they are."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _found(code: Code, modules: Mapping[str, ModuleType]) -> Iterator[Item]:

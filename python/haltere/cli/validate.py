@@ -27,14 +27,15 @@ _WORDS = {
 
 def command(contenders: list[str], what: Comparison, *, out: Path | None, as_json: bool) -> None:
     """Run both and print; write the figure."""
+    # Before the runs: an installation without figures says so at once.
+    from haltere.figures.trace import trace_figure
+
     with show.progress("validating") as advance:
         found = validate(
             contenders, what, replications=what.replications, seed=what.seed, workers=what.workers, on_progress=advance
         )
     folder = out or Path("traces") / ("validate-" + "-".join(c.replace("/", "-") for c in contenders))
     folder.mkdir(parents=True, exist_ok=True)
-    from haltere.figures import trace_figure
-
     for kind in ("svg", "pdf", "png"):
         trace_figure(found.trace, folder / f"validate.{kind}")
     write_whole(folder / "validate.json", json.dumps(_data(found), indent=1) + "\n")
