@@ -39,16 +39,17 @@ mod secrets;
 mod seeds;
 mod stack;
 mod tls;
+mod webrtc;
 mod worker;
 
 pub use addresses::AddressPair;
 pub use bridge::lacks;
-pub use config::{Cipher, Config, Congestion, Error, Windows};
+pub use config::{Call, Cipher, Config, Congestion, Error, Part, Windows};
 pub use earlier::earlier_connection;
 pub use handles::{Handles, Sink};
 pub use memory::Memory;
 pub use secrets::Secrets;
-pub use stack::{Implementation, Stack, endpoint};
+pub use stack::{Implementation, Protocol, Stack, endpoint};
 pub use worker::Worker;
 
 haltere_net::built_in! {
@@ -61,4 +62,6 @@ haltere_net::built_in! {
     QUICHE = quiche,
     /// tquic, in a worker program.
     TQUIC = tquic,
+    /// str0m.
+    STR0M = str0m,
 }
