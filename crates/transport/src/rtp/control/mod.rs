@@ -151,6 +151,12 @@ pub type Control = Handle<Implementation>;
 
 haltere_net::built_in! {
     Implementation: "congestion control of media";
+    /// GCC.
+    GCC = gcc,
     /// NADA.
     NADA = nada,
+    /// SCReAM.
+    SCREAM = scream,
+    /// SCReAM with L4S.
+    SCREAM_L4S = scream_l4s,
 }
