@@ -9,6 +9,7 @@ use haltere_net::registry::shown;
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
+use haltere_transport::rtp::control::Control;
 
 haltere_net::named! {
     /// How closely a run in virtual time follows deployed software.
@@ -28,6 +29,8 @@ haltere_net::named! {
 pub enum Subject {
     /// Our own transport.
     Model(Algorithm),
+    /// Our own transport of a call.
+    Media(Control),
     /// A production stack.
     #[cfg(feature = "stacks")]
     Stack {
@@ -80,6 +83,7 @@ impl Contender {
     pub fn at(&self, fidelity: Fidelity) -> Result<Subject, String> {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
+            (Transport::Rtp, ..) => self.modelled_media().map(Subject::Media),
             (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" && !is_stack(name) => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)

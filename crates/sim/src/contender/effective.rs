@@ -42,6 +42,7 @@ impl Contender {
     pub fn effective(&self, fidelity: Fidelity) -> Result<Effective, String> {
         let (model, settings) = match self.at(fidelity)? {
             Subject::Model(algorithm) => (true, self.in_model_with(algorithm)),
+            Subject::Media(_) => (true, Vec::new()),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => (false, self.given()),
             #[cfg(feature = "kernels")]

@@ -46,7 +46,7 @@ pub struct About {
     pub source: &'static str,
 }
 
-const BOTH: &[Transport] = &Transport::ALL;
+const BOTH: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic];
 const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
 const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
 /// A join has no room for a cookie: the options of a SYN are 40 bytes.
