@@ -84,6 +84,10 @@ impl Implementation {
             Some((_, why)) => {
                 format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
             }
+            None if self.protocol == Protocol::Rtp => format!(
+                "{stack} has no congestion control {name:?}: {meant}there are {}; or write rtp/{name} for the model",
+                self.own.join(", ")
+            ),
             None if self.inside => format!(
                 "{stack} has no congestion control {name:?} of its own: {meant}there are {}; with +haltere, any of ours",
                 self.own.join(" and ")

@@ -84,11 +84,14 @@ impl End<'_> {
             },
             #[cfg(feature = "stacks")]
             subject @ Subject::Stack { .. } => {
-                let Kit { past, mtu, rtts, paths, log, worker, .. } = self.kit;
+                let Kit { past, mtu, rtts, call, paths, log, worker, .. } = self.kit;
                 let (mut config, mut handles) =
                     past.end(subject, self.contender, self.role, udp_payload(*mtu), stream)?;
                 config.multipath = *paths > 1;
                 config.rtts = *rtts;
+                if let Some(call) = call {
+                    (config.call.start, config.call.most) = (call.start, call.most);
+                }
                 config.addresses =
                     (0..*paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
                 if let Some((folder, flow)) = log.as_ref().filter(|_| number == 0) {
