@@ -56,7 +56,7 @@ const PERCENTILE: f64 = 0.75;
 /// The base delay is the least of these minutes (RFC 6817 section 4.2: `BASE_HISTORY`).
 const BASE_MINUTES: usize = 10;
 
-/// What a mark means.
+/// The meaning of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Marks {
     /// As a loss, or nothing, as packets without ECN are not marked.
