@@ -156,8 +156,8 @@ impl Viewer {
     /// Shows the frame that is due.
     fn show(&mut self, now: Time) {
         let mut due = None;
-        while let Some((_, frame)) = self.ready.pop_front_if(|first| first.0 <= now) {
-            due = Some(frame);
+        while self.ready.front().is_some_and(|first| first.0 <= now) {
+            due = self.ready.pop_front().map(|(_, frame)| frame);
         }
         if let Some(Frame { captured, .. }) = due {
             self.viewed.shown.push(Shown { captured, at: now });

@@ -86,7 +86,8 @@ impl Probes {
             }
         }
         let mut best = None;
-        while let Some(train) = self.trains.pop_front_if(|train| train.is_told()) {
+        while self.trains.front().is_some_and(Train::is_told) {
+            let Some(train) = self.trains.pop_front() else { break };
             let Some(found) = train.found() else { continue };
             let next = FURTHER * train.rate;
             if self.wanted.is_empty() && self.trains.is_empty() && found >= FOUND * train.rate && train.rate < self.range.most {
