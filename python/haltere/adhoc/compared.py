@@ -47,7 +47,7 @@ class Compared(pl.DataFrame):
     """The entries of a comparison, with what they say. In a notebook it shows its verdict above its rows."""
 
     _what: Comparison | None = None
-    """What was compared, if that is known: frames that are made of this one do not know it."""
+    """The comparison, if it is known: frames that are made of this one do not know it."""
 
     @property
     def verdict(self) -> str:

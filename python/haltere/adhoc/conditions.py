@@ -317,9 +317,8 @@ class Conditions(PathConditions):
             if about.at is None or field.name == unused or field.name in _PATH_FIELDS:
                 continue
             if about.at.startswith("flows."):
-                for flow in flows:
-                    if not (field.name in _OF_OBJECTS and is_call(flow["contender"])):
-                        _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
+                for flow in _with(field.name, flows):
+                    _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
             else:
                 _put(scenario, about.at, getattr(self, field.name))
         if not fidelities.of(self.fidelity).simulated:
@@ -492,6 +491,11 @@ _PATH_FIELDS = frozenset(field.name for field in fields(PathConditions))
 def is_call(contender: str) -> bool:
     """Whether a contender carries calls."""
     return contender.partition("/")[0].partition("@")[0] == "rtp"
+
+
+def _with(condition: str, flows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return the flows that have a condition."""
+    return [flow for flow in flows if not (condition in _OF_OBJECTS and is_call(flow["contender"]))]
 
 
 def stated(kind: type[PathConditions]) -> Iterator[tuple[Field[Any], About]]:

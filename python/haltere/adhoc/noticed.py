@@ -1,4 +1,4 @@
-"""What a person on a call would notice of the differences between contenders, in words."""
+"""Differences between contenders that a person on a call would notice, in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from haltere.stats import typical
 
 LATE_MS = 150.0
-"""Up to this time from mouth to ear, and so from glass to glass, hardly anybody is disturbed (ITU-T G.114, section 4)."""
+"""Up to this time from mouth to ear, and so from glass to glass, hardly anybody is disturbed (ITU-T G.114)."""
 _FREEZES = 1.0
 _SLOWER = 0.9
 """A freeze more, or a tenth of the pictures less, is taken for a difference that is seen."""

@@ -2,8 +2,8 @@
 //!
 //! A frame can be shown once all since the last key frame are there, or if it is a key frame. It is shown when it is as old as the
 //! playout delay, or at once if it is older. The playout delay is that of Ramjee, Kurose, Towsley and Schulzrinne, Adaptive Playout
-//! Mechanisms for Packetized Audio Applications in Wide-Area Networks, INFOCOM 1994, algorithm 2: the mean of the frames' delays and
-//! four times their mean deviation. It moves by at most 100 ms in a second (libwebrtc, timing.cc: `kDelayMaxChangeMsPerS`). Of frames
+//! Mechanisms for Packetized Audio Applications in Wide-Area Networks, INFOCOM 1994, algorithm 4: the mean of the frames' delays and
+//! four times their mean deviation, where spikes of delay are followed at once. It moves by at most 100 ms in a second (libwebrtc, timing.cc: `kDelayMaxChangeMsPerS`). Of frames
 //! that are due at one instant, the last is shown.
 
 use super::Call;
@@ -14,9 +14,11 @@ use haltere_transport::Event;
 use haltere_transport::media::{Frame, News};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The weights of the old mean, where delays grow and where they do not, and of the old deviation (section 3.2 there).
-const GROWING: f64 = 0.75;
-const STEADY: f64 = 0.998_002;
+/// The weight of the old mean and of the old deviation; a spike is a change of delay by this, s, and twice the deviation; it is over
+/// when delays have changed by no more than that, s, of late (algorithm 4 there; its units are samples of 8 kHz: 800 and 63).
+const OLD: f64 = 0.875;
+const SPIKE: f64 = 0.1;
+const OVER: f64 = 63.0 / 8000.0;
 /// Deviations beyond the mean (section 3 there).
 const DEVIATIONS: f64 = 4.0;
 /// How much the playout delay moves in a second.
@@ -54,6 +56,9 @@ struct Playout {
     /// The mean of delays and their deviation, s.
     mean: f64,
     deviation: f64,
+    /// The delays of the last two frames, and in a spike how much delays have changed of late, s.
+    last: [f64; 2],
+    spike: Option<f64>,
     /// The delay that is used, s, and when it was moved last.
     used: f64,
     moved: Time,
@@ -61,14 +66,28 @@ struct Playout {
 
 impl Playout {
     fn new(delay: f64, now: Time) -> Playout {
-        Playout { mean: delay, deviation: 0.0, used: delay, moved: now }
+        Playout { mean: delay, deviation: 0.0, last: [delay; 2], spike: None, used: delay, moved: now }
     }
 
     /// A frame was whole `delay` after it was taken.
     fn on_frame(&mut self, delay: f64, now: Time) {
-        let weight = if delay > self.mean { GROWING } else { STEADY };
-        self.mean = weight * self.mean + (1.0 - weight) * delay;
-        self.deviation = STEADY * self.deviation + (1.0 - STEADY) * (delay - self.mean).abs();
+        let [last, before] = self.last;
+        self.last = [delay, last];
+        match &mut self.spike {
+            None if (delay - last).abs() > 2.0 * self.deviation + SPIKE => self.spike = Some(0.0),
+            None => {}
+            Some(change) => {
+                *change = *change / 2.0 + ((2.0 * delay - last - before) / 8.0).abs();
+                if *change <= OVER {
+                    self.spike = None;
+                }
+            }
+        }
+        self.mean = match self.spike {
+            None => OLD * self.mean + (1.0 - OLD) * delay,
+            Some(_) => (self.mean + delay - last).max(0.0),
+        };
+        self.deviation = OLD * self.deviation + (1.0 - OLD) * (delay - self.mean).abs();
         let most = MOVES * now.since(self.moved).as_secs_f64();
         let wanted = self.mean + DEVIATIONS * self.deviation;
         self.used += (wanted - self.used).clamp(-most, most);
@@ -137,8 +156,8 @@ impl Viewer {
     /// Shows the frame that is due.
     fn show(&mut self, now: Time) {
         let mut due = None;
-        while let Some((_, frame)) = self.ready.pop_front_if(|first| first.0 <= now) {
-            due = Some(frame);
+        while self.ready.front().is_some_and(|first| first.0 <= now) {
+            due = self.ready.pop_front().map(|(_, frame)| frame);
         }
         if let Some(Frame { captured, .. }) = due {
             self.viewed.shown.push(Shown { captured, at: now });

@@ -35,7 +35,6 @@ columns! {
                 share_of: Some("frames_sent"),
                 ceiling: Some(100.0),
                 meaning: Some("Calls: frames that the viewer showed, as a share of those that the encoder wrote."),
-                ..METRIC
             }],
             ..SEEN
         },

@@ -226,7 +226,7 @@ impl Run {
         }
     }
 
-    /// What the viewer of a call saw.
+    /// The picture at the viewer of a call.
     fn call_result(&self, i: usize, viewed: &Viewed, from: Time) -> CallResult {
         let FlowPart { ends, start, .. } = &self.flows[i];
         let encoded = match self.world.process(ends.server).report() {

@@ -38,8 +38,8 @@ fn a_call_over_a_fast_link_is_smooth_and_at_its_largest_rate() {
         assert_eq!((flow.status, call.freezes, call.key_frames), ("ok", 0, 1), "{said}");
         assert!(call.frames_shown as f64 > 0.98 * call.frames_sent as f64, "{said}");
         assert!((0.9e6..1.5e6).contains(&flow.goodput_bps.unwrap()), "{said}");
-        // The way takes 25 ms, and the first key frame 100 ms more, which the jitter buffer forgets slowly.
-        assert!((0.025..0.08).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
+        // The way takes 25 ms, and the pacer of NADA nearly the time of a frame.
+        assert!((0.025..0.12).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
     }
 }
 
@@ -114,7 +114,7 @@ fn with_call(number: u64) -> Value {
     ["size", "app", "supply"].iter().for_each(|field| drop(flow.remove(*field)));
     let names: Vec<&str> = controls().collect();
     flow.insert("contender".into(), json!(format!("rtp/{}", names[number as usize % names.len()])));
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         flow.insert("direction".into(), json!("up"));
     }
     given

@@ -141,11 +141,6 @@ impl Connection {
         if matches!(self.opening, Opening::Open) {
             return;
         }
-        if let Opening::Checking { first, sent: 1, .. } = self.opening {
-            // As with TCP, a check that was repeated tells no RTT.
-            self.receiver.set_rtt(now.since(first));
-            self.stats.count_rtt(now.since(first));
-        }
         self.opening = Opening::Open;
         self.stats.connected_at = Some(now);
         self.events.push_back(Event::Connected);
@@ -166,7 +161,14 @@ impl Connection {
                 self.checks.push_back(Check::Response);
                 self.open_path(now);
             }
-            Check::Response => self.open_path(now),
+            Check::Response => {
+                if let Opening::Checking { first, sent: 1, .. } = self.opening {
+                    // As with TCP, a check that was repeated tells no RTT.
+                    self.receiver.set_rtt(now.since(first));
+                    self.stats.count_rtt(now.since(first));
+                }
+                self.open_path(now);
+            }
         }
     }
 
@@ -199,6 +201,8 @@ impl Endpoint for Connection {
         match *body {
             Packet::Check(check) => self.on_check(check, cx.now),
             Packet::Media(media) => {
+                // What comes from the peer opens the path as well as the answer that was lost, or that comes later.
+                self.open_path(cx.now);
                 let frame = self.receiver.on_media(&media, (len, ecn), cx.now);
                 self.events.extend(frame.map(|frame| Event::Media(News::Frame(frame))));
             }

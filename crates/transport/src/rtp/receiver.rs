@@ -82,7 +82,7 @@ impl Receiver {
     pub fn on_media(&mut self, media: &Media, (len, ecn): (u32, Ecn), now: Time) -> Option<Frame> {
         self.note(media, (len, ecn), now);
         let part = media.part?;
-        if self.is_known(part.sequence, media.repair, now) {
+        if self.is_known(&part, media, now) {
             return None;
         }
         let Part { frame, parts, .. } = part;
@@ -132,10 +132,11 @@ impl Receiver {
     }
 
     /// Whether a part had come before, or is not waited for any more. Parts that are missing before it are noted.
-    fn is_known(&mut self, sequence: u64, repair: bool, now: Time) -> bool {
+    fn is_known(&mut self, part: &Part, media: &Media, now: Time) -> bool {
+        let sequence = part.sequence;
         if sequence < self.expected {
             let Some(missing) = self.missing.remove(&sequence) else { return true };
-            if repair && missing.tries == 1 {
+            if media.repair && missing.tries == 1 {
                 self.rtt = now.since(missing.asked);
             }
             return false;

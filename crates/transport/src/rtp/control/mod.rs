@@ -111,7 +111,7 @@ pub trait Watcher: Send {
     fn summary(&mut self, now: Time) -> Summary;
 }
 
-/// What the receiver of media reports.
+/// The reports of a receiver of media.
 #[derive(Clone, Copy, Debug)]
 pub enum Feedback {
     /// The arrivals of packets.
@@ -140,7 +140,7 @@ pub struct Implementation {
     pub label: &'static str,
     /// The ECN codepoint of its packets with media.
     pub ecn: Ecn,
-    /// What it needs of the receiver.
+    /// The reports that it needs of the receiver.
     pub feedback: Feedback,
     /// Makes a control for an encoder with these rates, at this time.
     pub build: fn(Range, Time) -> Box<dyn MediaControl>,

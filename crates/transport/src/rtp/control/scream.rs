@@ -56,7 +56,7 @@ const PERCENTILE: f64 = 0.75;
 /// The base delay is the least of these minutes (RFC 6817 section 4.2: `BASE_HISTORY`).
 const BASE_MINUTES: usize = 10;
 
-/// What a mark means.
+/// The meaning of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Marks {
     /// As a loss, or nothing, as packets without ECN are not marked.
@@ -212,7 +212,7 @@ impl Scream {
     }
 
     /// The signs of congestion that count: those of at most one report in a round trip.
-    fn signs(&self, heard: &Heard<'_>, marked: bool) -> Signs {
+    fn signs(&self, heard: &Heard<'_>) -> Signs {
         if self.congested.is_some_and(|last| heard.now.since(last).as_secs_f64() < self.srtt) {
             return Signs::default();
         }
@@ -221,7 +221,7 @@ impl Scream {
         let by_delay = self.qdelay > half && (self.alpha < least || !self.l4s_active(heard.now));
         Signs {
             lost: heard.packets.iter().any(|told| told.arrived.is_none()),
-            marked,
+            marked: heard.packets.iter().any(|told| told.arrived.is_some_and(|(_, ecn)| ecn == Ecn::Ce)),
             delayed: by_delay.then(|| ((self.qdelay_average - half) / half).clamp(0.0, 1.0)),
         }
     }
@@ -342,7 +342,7 @@ impl MediaControl for Scream {
             self.last_mark = Some(now);
         }
         self.lost_in_round |= heard.packets.iter().any(|told| told.arrived.is_none());
-        let signs = self.signs(heard, marked > 0.0);
+        let signs = self.signs(heard);
         self.end_round(now);
         self.reduce(signs, now);
         self.grow((acked - marked_bytes).max(0.0), now);

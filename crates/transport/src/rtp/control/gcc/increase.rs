@@ -19,7 +19,7 @@ const DEVIATION: f64 = 0.4;
 const DEVIATIONS: (f64, f64) = (0.4, 2.5);
 const SIGMAS: f64 = 3.0;
 
-/// What the control does with the rate.
+/// The state of the control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Hold,

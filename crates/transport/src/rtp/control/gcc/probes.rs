@@ -33,7 +33,7 @@ struct Train {
     /// The numbers of its packets.
     first: Option<u64>,
     last: u64,
-    /// Those of its packets of which reports have told: when each left, when it arrived, its bytes.
+    /// Its packets that arrived, as far as reports have told: when each left, when it arrived, its bytes.
     came: Vec<(Time, Time, u32)>,
     told: u64,
 }
@@ -86,7 +86,8 @@ impl Probes {
             }
         }
         let mut best = None;
-        while let Some(train) = self.trains.pop_front_if(|train| train.is_told()) {
+        while self.trains.front().is_some_and(Train::is_told) {
+            let Some(train) = self.trains.pop_front() else { break };
             let Some(found) = train.found() else { continue };
             let next = FURTHER * train.rate;
             if self.wanted.is_empty() && self.trains.is_empty() && found >= FOUND * train.rate && train.rate < self.range.most {
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
     use haltere_net::{Ecn, Span};
 
-    /// What the first train of a call that begins with 300 kbit/s finds over a path of a rate, bit/s.
+    /// The rate that the first train of a call finds, which begins with 300 kbit/s, over a path of a rate, bit/s.
     fn found(capacity: f64) -> (Option<f64>, usize) {
         let mut probes = Probes::new(Range { least: 150e3, most: 2e6, start: 300e3 });
         assert_eq!(probes.next(), None, "trains begin with media");

@@ -188,7 +188,7 @@ fn slope(points: &VecDeque<(f64, f64)>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// What is found of packets every 10 ms whose delay changes by so many microseconds from one to the next.
+    /// The findings of packets every 10 ms whose delay changes by so many microseconds from one to the next.
     fn found(steps: i64, packets: u64) -> Vec<Usage> {
         let mut trend = Trend::default();
         let delay = |k: u64| (50_000_000 + 1000 * steps * k as i64).max(0) as u64;
