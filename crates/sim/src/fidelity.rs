@@ -84,7 +84,7 @@ impl Contender {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
             (Transport::Rtp, Fidelity::Stack, Some(name)) if name != "model" => self.in_media_stack(name),
-            (Transport::Rtp, ..) => self.modelled_media().map(Subject::Media),
+            (Transport::Rtp, ..) => self.in_media_model(),
             (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" && !is_stack(name) => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)
@@ -103,6 +103,18 @@ impl Contender {
             }
             _ => self.in_model(),
         }
+    }
+
+    fn in_media_model(&self) -> Result<Subject, String> {
+        let control = self.modelled_media()?;
+        if self.has(Switch::RawEstimate) {
+            return Err(format!(
+                "the switch {:?} is for production stacks, and this is the model: leave it out, or write rtp@str0m/gcc at \
+                 fidelity \"stack\"",
+                Switch::RawEstimate.describe().name
+            ));
+        }
+        Ok(Subject::Media(control))
     }
 
     fn in_model(&self) -> Result<Subject, String> {
@@ -242,7 +254,7 @@ impl Contender {
             Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => stack.inside,
             Switch::Retry | Switch::VersionNegotiation => stack.inside,
             Switch::StockBuffers => true,
-            Switch::Tls12 | Switch::FalseStart | Switch::FastOpen | Switch::EarlyData => false,
+            Switch::Tls12 | Switch::FalseStart | Switch::FastOpen | Switch::EarlyData | Switch::RawEstimate => false,
         };
         if let Some(wrong) = self.switches.iter().find(|s| !known(s)) {
             let wrong = wrong.describe().name;
@@ -375,6 +387,7 @@ mod tests {
             ("rtp@quinn/gcc", Fidelity::Stack, "there are model, str0m"),
             ("rtp@strom/gcc", Fidelity::Stack, "str0m"),
             ("quic@str0m/cubic", Fidelity::Stack, "there are model, quinn"),
+            ("rtp/gcc+rawestimate", Fidelity::Stack, "for production stacks"),
         ] {
             let said = at(given, fidelity).unwrap_err();
             assert!(said.contains(hint), "{given}: {said}");

@@ -76,6 +76,16 @@ pub enum Part {
     Both,
 }
 
+/// The estimates of the path's rate that an encoder follows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Estimate {
+    /// Those that the stack tells its application: str0m's are the mean of the estimates of 3 s, told when it has changed by 5 %.
+    #[default]
+    Told,
+    /// Each that the congestion control makes, seen 20 times a second in its statistics.
+    Raw,
+}
+
 /// An end of a call, for stacks that carry media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
@@ -85,6 +95,8 @@ pub struct Call {
     pub start: Rate,
     /// The rate that the frames would have if the path allowed it, for which the congestion control probes. Default: 2.5 Mbit/s.
     pub most: Rate,
+    /// The estimates that the encoder follows.
+    pub estimate: Estimate,
 }
 
 impl Call {
@@ -94,7 +106,7 @@ impl Call {
             Role::Client => Part::Receives,
             Role::Server => Part::Sends,
         };
-        Call { part, start: Rate::from_bps(300_000), most: Rate::from_bps(2_500_000) }
+        Call { part, start: Rate::from_bps(300_000), most: Rate::from_bps(2_500_000), estimate: Estimate::Told }
     }
 }
 

@@ -44,7 +44,7 @@ mod worker;
 
 pub use addresses::AddressPair;
 pub use bridge::lacks;
-pub use config::{Call, Cipher, Config, Congestion, Error, Part, Windows};
+pub use config::{Call, Cipher, Config, Congestion, Error, Estimate, Part, Windows};
 pub use earlier::earlier_connection;
 pub use handles::{Handles, Sink};
 pub use memory::Memory;

@@ -92,6 +92,9 @@ impl End<'_> {
                 if let Some(call) = call {
                     (config.call.start, config.call.most) = (call.start, call.most);
                 }
+                if self.contender.has(Switch::RawEstimate) {
+                    config.call.estimate = haltere_stacks::Estimate::Raw;
+                }
                 config.addresses =
                     (0..*paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
                 if let Some((folder, flow)) = log.as_ref().filter(|_| number == 0) {

@@ -8,7 +8,7 @@ use super::dice::Dice;
 use super::peer::{Setup, peer};
 use crate::addresses::AddressPair;
 use crate::clock::Clock;
-use crate::config::Part;
+use crate::config::{Estimate, Part};
 use haltere_net::{PathId, Rate};
 use haltere_transport::Role;
 use std::sync::LazyLock;
@@ -48,6 +48,7 @@ fn dated() -> Result<Option<(Instant, SystemTime)>, RtcError> {
             part,
             start: Rate::from_bps(300_000),
             most: Rate::from_bps(300_000),
+            estimate: Estimate::Told,
             max_udp_payload: 1200,
             reports_packets: true,
         };

@@ -6,14 +6,14 @@ use super::peer::{PATIENCE, Setup, peer};
 use super::sample;
 use crate::addresses::AddressPair;
 use crate::clock::Clock;
-use crate::config::{Config, Error, Part};
+use crate::config::{Config, Error, Estimate, Part};
 use crate::handles::Handles;
 use haltere_net::{Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::media::{Frame, News};
 use haltere_transport::quic::sizes::IP_UDP;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use std::collections::VecDeque;
-use str0m::bwe::BweKind;
+use str0m::bwe::{Bitrate, BweKind};
 use str0m::media::{Frequency, KeyframeRequestKind, MediaTime, Mid};
 use str0m::net::{Protocol, Receive};
 use str0m::{Input, Output, Rtc, RtcError};
@@ -58,6 +58,7 @@ pub(crate) fn endpoint(config: Config, mut handles: Handles) -> Result<Box<dyn E
         part: config.call.part,
         start: config.call.start,
         most: config.call.most,
+        estimate: config.call.estimate,
         max_udp_payload: config.max_udp_payload,
         reports_packets: false,
     };
@@ -184,14 +185,16 @@ impl WebRtc {
                     self.events.push_back(Event::Media(News::Frame(frame)));
                 }
             }
-            str0m::Event::EgressBitrateEstimate(BweKind::Twcc { estimate, .. }) => {
-                let rate = Rate::from_bps(estimate.as_u64());
-                if self.target.replace(rate) != Some(rate) {
-                    self.events.push_back(Event::Media(News::TargetRate(rate)));
-                }
+            str0m::Event::EgressBitrateEstimate(BweKind::Twcc { estimate, .. })
+                if self.setup.estimate == Estimate::Told =>
+            {
+                self.aim(estimate);
             }
             str0m::Event::KeyframeRequest(_) => self.events.push_back(Event::Media(News::KeyFrameWanted)),
             str0m::Event::PeerStats(of) => {
+                if let Some(estimate) = of.bwe_tx.filter(|_| self.setup.estimate == Estimate::Raw && self.connected) {
+                    self.aim(estimate);
+                }
                 if let Some(rtt) = of.rtt {
                     self.stats.count_rtt(Span::from_nanos(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX)));
                 }
@@ -209,6 +212,14 @@ impl WebRtc {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The encoder is told of an estimate.
+    fn aim(&mut self, estimate: Bitrate) {
+        let rate = Rate::from_bps(estimate.as_u64());
+        if self.target.replace(rate) != Some(rate) {
+            self.events.push_back(Event::Media(News::TargetRate(rate)));
         }
     }
 

@@ -4,7 +4,7 @@
 use super::crypto;
 use super::dice::Dice;
 use crate::addresses::AddressPair;
-use crate::config::Part;
+use crate::config::{Estimate, Part};
 use haltere_net::{Rate, Span};
 use haltere_transport::Role;
 use std::time::{Duration, Instant};
@@ -23,14 +23,16 @@ pub(super) struct Setup {
     /// The estimate that the congestion control begins with, and the rate that it probes for.
     pub start: Rate,
     pub most: Rate,
+    pub estimate: Estimate,
     /// The largest UDP payload of the path, bytes.
     pub max_udp_payload: u16,
     /// Whether the end reports the packets of RTCP as it wrote them.
     pub reports_packets: bool,
 }
 
-/// How often str0m tells its counters.
+/// How often str0m tells its counters, and how often if the encoder follows the estimates in them.
 const STATISTICS: Duration = Duration::from_secs(1);
+const RAW: Duration = Duration::from_millis(50);
 
 /// The credentials of ICE, as long as those that str0m makes itself.
 fn credentials(role: Role) -> IceCreds {
@@ -56,6 +58,7 @@ pub(super) fn bitrate(rate: Rate) -> Bitrate {
 fn alone(setup: Setup, now: Instant) -> Result<Rtc, RtcError> {
     let mtu = usize::from(setup.max_udp_payload).clamp(DATAGRAM_MTU_TARGET_MIN, DATAGRAM_MTU_TARGET);
     let certificate = DtlsCert { certificate: crypto::CERTIFICATE.to_vec(), private_key: crypto::KEY.to_vec() };
+    let statistics = if setup.estimate == Estimate::Raw { RAW } else { STATISTICS };
     let config = RtcConfig::new()
         .set_crypto_provider(crypto::provider())
         .set_dtls_cert(certificate)
@@ -63,7 +66,7 @@ fn alone(setup: Setup, now: Instant) -> Result<Rtc, RtcError> {
         .clear_codecs()
         .enable_vp8(true)
         .set_mtu(mtu..=DATAGRAM_MTU_WARN)
-        .set_stats_interval(Some(STATISTICS))
+        .set_stats_interval(Some(statistics))
         .enable_raw_packets(setup.reports_packets)
         .enable_bwe((setup.part != Part::Receives).then_some(bitrate(setup.start)));
     let mut rtc = config.build(now);
