@@ -305,7 +305,8 @@ def effective(contender: str, fidelity: str = "model") -> dict[str, Any]:
 def algorithms() -> dict[str, list[dict[str, Any]]]:
     """Return what contenders consist of.
 
-    The lists are `transports`, `congestion`, `schedulers`, `stacks`, `switches`, `settings` and `bundles`.
+    The lists are `transports`, `congestion`, `media` (congestion controls of calls), `schedulers`, `stacks`,
+    `switches`, `settings` and `bundles`.
     """
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer
@@ -316,9 +317,14 @@ def _congestion() -> dict[str, dict[str, Any]]:
     return {one["name"]: one for one in algorithms()["congestion"]}
 
 
+@cache
+def _media() -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in algorithms()["media"]}
+
+
 def congestion(name: str) -> Mapping[str, Any]:
     """Return what is registered of a congestion control, such as its `label` and its `shade`; nothing of others."""
-    return _congestion().get(name, {})
+    return _congestion().get(name) or _media().get(name, {})
 
 
 def kernel_congestion() -> tuple[str, ...]:

@@ -202,8 +202,8 @@ class More(Conditions):
 
 NOT_THEIRS = {
     "compare": (),
-    "trace": ("share", "duration", "replications", "workers"),
-    "validate": ("share", "duration", "fidelity", "flows", "probe", "direction"),
+    "trace": ("share", "duration", "replications", "workers", "metric"),
+    "validate": ("share", "duration", "fidelity", "flows", "probe", "direction", "metric"),
 }
 
 

@@ -11,6 +11,7 @@ from haltere.rig import programs
 TITLES = {
     "transports": "Transports",
     "congestion": "Congestion controls",
+    "media": "Congestion controls of calls",
     "schedulers": "Path schedulers",
     "stacks": "Production stacks",
     "switches": "Switches",

@@ -5,10 +5,11 @@ use crate::scenario::Preset;
 use crate::stack::{Entry, catalogue};
 use haltere_net::queue::{Discipline, Parameter};
 use haltere_transport::cc::Algorithm;
+use haltere_transport::rtp::control::Control;
 use haltere_transport::scheduler::Scheduler;
 use serde_json::{Value, json};
 
-/// The known transports, congestion controls, path schedulers, production stacks, switches, names of settings and bundles as JSON.
+/// The known transports, congestion controls, those of calls, path schedulers, production stacks, switches, names of settings and bundles as JSON.
 pub fn algorithms() -> Value {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
     let algorithm = |a: &Algorithm| {
@@ -19,6 +20,11 @@ pub fn algorithms() -> Value {
         })
     };
     let congestion: Vec<_> = Algorithm::ALL.iter().map(algorithm).collect();
+    let media = |c: &Control| {
+        let d = c.describe();
+        json!({ "name": d.name, "summary": d.summary, "reference": d.reference, "label": c.label })
+    };
+    let media: Vec<_> = Control::ALL.iter().map(media).collect();
     let scheduler = |s: &Scheduler| {
         let d = s.describe();
         json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
@@ -34,7 +40,7 @@ pub fn algorithms() -> Value {
     };
     let stacks: Vec<_> = catalogue().iter().map(stack).collect();
     json!({
-        "transports": transports, "congestion": congestion, "schedulers": schedulers, "stacks": stacks,
+        "transports": transports, "congestion": congestion, "media": media, "schedulers": schedulers, "stacks": stacks,
         "switches": mechanisms(), "settings": settings, "bundles": BUNDLES.iter().map(bundle).collect::<Vec<_>>()
     })
 }

@@ -9,6 +9,7 @@ use haltere_net::registry::shown;
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
+use haltere_transport::rtp::control::Control;
 
 haltere_net::named! {
     /// How closely a run in virtual time follows deployed software.
@@ -28,6 +29,8 @@ haltere_net::named! {
 pub enum Subject {
     /// Our own transport.
     Model(Algorithm),
+    /// Our own transport of a call.
+    Media(Control),
     /// A production stack.
     #[cfg(feature = "stacks")]
     Stack {
@@ -80,6 +83,8 @@ impl Contender {
     pub fn at(&self, fidelity: Fidelity) -> Result<Subject, String> {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
+            (Transport::Rtp, Fidelity::Stack, Some(name)) if name != "model" => self.in_media_stack(name),
+            (Transport::Rtp, ..) => self.in_media_model(),
             (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" && !is_stack(name) => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)
@@ -98,6 +103,18 @@ impl Contender {
             }
             _ => self.in_model(),
         }
+    }
+
+    fn in_media_model(&self) -> Result<Subject, String> {
+        let control = self.modelled_media()?;
+        if self.has(Switch::RawEstimate) {
+            return Err(format!(
+                "the switch {:?} is for production stacks, and this is the model: leave it out, or write rtp@str0m/gcc at \
+                 fidelity \"stack\"",
+                Switch::RawEstimate.describe().name
+            ));
+        }
+        Ok(Subject::Media(control))
     }
 
     fn in_model(&self) -> Result<Subject, String> {
@@ -180,6 +197,27 @@ impl Contender {
     }
 
     #[cfg(not(feature = "stacks"))]
+    fn in_media_stack(&self, name: &str) -> Result<Subject, String> {
+        let ours = &self.congestion;
+        Err(format!("{name} was left out of this build: build with the feature \"stacks\", or write rtp/{ours}"))
+    }
+
+    /// A call on a production stack, which is as the stack has it.
+    #[cfg(feature = "stacks")]
+    fn in_media_stack(&self, name: &str) -> Result<Subject, String> {
+        use haltere_stacks::{Cipher, Congestion, Protocol, Stack, Windows};
+        let stack = of_protocol(Protocol::Rtp).find(|stack| stack.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = of_protocol(Protocol::Rtp).map(Stack::name).collect();
+            let meant = haltere_net::nearest::meant(name, known.iter().copied());
+            format!("no stack {name:?} carries calls in virtual time: {meant}there are model, {}", known.join(", "))
+        })?;
+        let congestion = stack.congestion(&self.congestion).map_err(|e| e.to_string())?;
+        stack.ready().map_err(|e| e.to_string())?;
+        let (cipher, windows) = (Cipher::default(), Windows::default());
+        Ok(Subject::Stack { stack, congestion: Congestion::Own(congestion), cipher, windows, scheduler: None })
+    }
+
+    #[cfg(not(feature = "stacks"))]
     fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
         let name = name.unwrap_or("every production stack");
         Err(format!("{name} was left out of this build: build with the feature \"stacks\", or write quic@model/…"))
@@ -188,14 +226,14 @@ impl Contender {
     #[cfg(feature = "stacks")]
     fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
         use haltere_net::nearest::meant;
-        use haltere_stacks::{Cipher, Congestion, NOQ, QUINN, Stack, Windows};
+        use haltere_stacks::{Cipher, Congestion, NOQ, Protocol, QUINN, Stack, Windows};
         let stack = match (name, self.transport) {
             (None, Transport::Mpquic) => NOQ,
             (None, _) => QUINN,
-            (Some(name), _) => Stack::named(name).ok_or_else(|| {
-                let known = Registry::<haltere_stacks::Implementation>::default();
-                let meant = meant(name, known.iter().map(Stack::name));
-                format!("there is no QUIC stack {name:?} in virtual time: {meant}there are model, {}", known.names())
+            (Some(name), _) => of_protocol(Protocol::Quic).find(|stack| stack.name() == name).ok_or_else(|| {
+                let known: Vec<&str> = of_protocol(Protocol::Quic).map(Stack::name).collect();
+                let meant = meant(name, known.iter().copied());
+                format!("there is no QUIC stack {name:?} in virtual time: {meant}there are model, {}", known.join(", "))
             })?,
         };
         let name = stack.name();
@@ -216,7 +254,7 @@ impl Contender {
             Switch::Haltere | Switch::NullCipher | Switch::Resumed | Switch::ZeroRtt => stack.inside,
             Switch::Retry | Switch::VersionNegotiation => stack.inside,
             Switch::StockBuffers => true,
-            Switch::Tls12 | Switch::FalseStart | Switch::FastOpen | Switch::EarlyData => false,
+            Switch::Tls12 | Switch::FalseStart | Switch::FastOpen | Switch::EarlyData | Switch::RawEstimate => false,
         };
         if let Some(wrong) = self.switches.iter().find(|s| !known(s)) {
             let wrong = wrong.describe().name;
@@ -241,6 +279,13 @@ impl Contender {
         stack.ready().map_err(|e| e.to_string())?;
         Ok(Subject::Stack { stack, congestion, cipher, windows, scheduler })
     }
+}
+
+/// The production stacks of a protocol, also those that were added from outside.
+#[cfg(feature = "stacks")]
+fn of_protocol(protocol: haltere_stacks::Protocol) -> impl Iterator<Item = haltere_stacks::Stack> {
+    let all: Vec<_> = Registry::<haltere_stacks::Implementation>::default().iter().collect();
+    all.into_iter().filter(move |stack| stack.protocol == protocol)
 }
 
 /// Whether a production stack of this build has this name.
@@ -322,6 +367,31 @@ mod tests {
         assert_eq!(stack("mpquic/cubic"), stack("quic@noq/cubic"));
         assert_eq!(stack("mpquic/cubic+priority"), stack("mpquic@noq/cubic"));
         assert_eq!(stack("mpquic@noq/olia+haltere").1, Congestion::Ours(cc::OLIA, None, RenoFriendly::default()));
+    }
+
+    #[test]
+    #[cfg(feature = "stacks")]
+    fn a_call_runs_on_the_stack_that_it_names_and_otherwise_in_the_model() {
+        use haltere_stacks::{Congestion, STR0M};
+        let on = at("rtp@str0m/gcc", Fidelity::Stack);
+        assert!(
+            matches!(on, Ok(Subject::Stack { stack, congestion: Congestion::Own("gcc"), .. }) if stack == STR0M),
+            "{on:?}"
+        );
+        for text in ["rtp/gcc", "rtp@model/gcc"] {
+            assert!(matches!(at(text, Fidelity::Stack), Ok(Subject::Media(_))), "{text}");
+        }
+        for (given, fidelity, hint) in [
+            ("rtp@str0m/gcc", Fidelity::Model, "fidelity \"stack\""),
+            ("rtp@str0m/nada", Fidelity::Stack, "there are gcc; or write rtp/nada"),
+            ("rtp@quinn/gcc", Fidelity::Stack, "there are model, str0m"),
+            ("rtp@strom/gcc", Fidelity::Stack, "str0m"),
+            ("quic@str0m/cubic", Fidelity::Stack, "there are model, quinn"),
+            ("rtp/gcc+rawestimate", Fidelity::Stack, "for production stacks"),
+        ] {
+            let said = at(given, fidelity).unwrap_err();
+            assert!(said.contains(hint), "{given}: {said}");
+        }
     }
 
     #[test]

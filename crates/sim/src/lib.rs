@@ -6,6 +6,7 @@
 pub mod ack;
 pub mod application;
 pub mod build;
+pub mod call;
 pub mod capture;
 pub mod catalogue;
 pub mod contender;

@@ -2,7 +2,7 @@
 
 use crate::contender::Contender;
 #[cfg(feature = "stacks")]
-use crate::contender::Switch;
+use crate::contender::{Switch, Transport};
 use crate::fidelity::Subject;
 use haltere_net::Time;
 use haltere_net::rng::Stream;
@@ -35,7 +35,7 @@ pub fn catalogue() -> Vec<Entry> {
         .iter()
         .filter(|stack| stack.ready().is_ok())
         .map(|stack| Entry {
-            name: format!("quic@{}", stack.name()),
+            name: format!("{}@{}", transport(stack.protocol), stack.name()),
             summary: stack.description.summary,
             version: stack.version,
             congestion: stack.own,
@@ -43,6 +43,15 @@ pub fn catalogue() -> Vec<Entry> {
             refused: stack.refused,
         })
         .collect()
+}
+
+/// The transport of a stack's protocol, as contenders name it.
+#[cfg(feature = "stacks")]
+fn transport(protocol: haltere_stacks::Protocol) -> &'static str {
+    match protocol {
+        haltere_stacks::Protocol::Quic => Transport::Quic.describe().0,
+        haltere_stacks::Protocol::Rtp => Transport::Rtp.describe().0,
+    }
 }
 
 /// The state that the ends of a flow keep from an earlier connection. The model needs none to resume a session.

@@ -24,6 +24,11 @@ impl Clock {
         Clock { base: Instant::now() + AHEAD }
     }
 
+    /// The clock whose run begins at `base`.
+    pub fn from_base(base: Instant) -> Clock {
+        Clock { base }
+    }
+
     /// The instant at `time` of the run.
     #[inline]
     pub fn instant(&self, time: Time) -> Instant {

@@ -3,7 +3,7 @@
 
 use crate::addresses::AddressPair;
 use crate::stack::Stack;
-use haltere_net::PathId;
+use haltere_net::{PathId, Rate};
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, RenoFriendly, SlowStart};
 use haltere_transport::quic::Session;
@@ -65,6 +65,51 @@ impl Windows {
     pub const WIDE: (u32, u32, u64) = (64 << 20, 96 << 20, 128 << 20);
 }
 
+/// The part of an end in a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// It sends frames.
+    Sends,
+    /// It receives frames.
+    Receives,
+    /// It sends and receives.
+    Both,
+}
+
+/// The estimates of the path's rate that an encoder follows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Estimate {
+    /// Those that the stack tells its application: str0m's are the mean of the estimates of 3 s, told when it has changed by 5 %.
+    #[default]
+    Told,
+    /// Each that the congestion control makes, seen 20 times a second in its statistics.
+    Raw,
+}
+
+/// An end of a call, for stacks that carry media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The part of this end.
+    pub part: Part,
+    /// The rate that its congestion control begins with. Default: 300 kbit/s, as libwebrtc begins (`kDefaultStartBitrateBps`).
+    pub start: Rate,
+    /// The rate that the frames would have if the path allowed it, for which the congestion control probes. Default: 2.5 Mbit/s.
+    pub most: Rate,
+    /// The estimates that the encoder follows.
+    pub estimate: Estimate,
+}
+
+impl Call {
+    /// The defaults: the server sends.
+    pub const fn new(role: Role) -> Call {
+        let part = match role {
+            Role::Client => Part::Receives,
+            Role::Server => Part::Sends,
+        };
+        Call { part, start: Rate::from_bps(300_000), most: Rate::from_bps(2_500_000), estimate: Estimate::Told }
+    }
+}
+
 /// One end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -99,6 +144,8 @@ pub struct Config {
     pub unknown_version: bool,
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
     pub rtts: bool,
+    /// The call, for stacks that carry media.
+    pub call: Call,
 }
 
 impl Config {
@@ -118,6 +165,7 @@ impl Config {
             retry: false,
             unknown_version: false,
             rtts: false,
+            call: Call::new(role),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Production QUIC stacks as endpoints of the simulator, in virtual time.
+//! Production stacks of QUIC and WebRTC as endpoints of the simulator, in virtual time.
 //!
 //! The stacks are taken from the registry as they are: packets are real bytes, sealed by TLS 1.3, that travel through
 //! the simulator's links as [`Body::Udp`](haltere_transport::Body::Udp). What a stack reads of its surroundings comes
@@ -9,7 +9,7 @@
 //! A stack is one implementation of [`connection::StackConnection`], a thin layer over its own types ([`quinn`],
 //! [`noq`]); what all share (streams that count bytes, events, statistics, timers) is in [`mod@endpoint`]. A stack that
 //! reads the clock itself lives in a program of its own and is the same layer over messages ([`remote`]; the feature
-//! `worker` builds it in).
+//! `worker` builds it in). WebRTC has no streams, and is an endpoint of its own ([`webrtc`]).
 //!
 //! Who uses whom, without a circle: each line uses the lines above it, never those below.
 //!
@@ -19,8 +19,8 @@
 //! 4. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack;
 //!    [`mod@endpoint`]
 //! 5. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
-//! 6. `stack` what a stack is, and [`remote`]
-//! 7. the adapters [`quinn`], [`noq`], and the entries of those in worker programs
+//! 6. `webrtc` str0m as an endpoint; `stack` what a stack is, and [`remote`]
+//! 7. the adapters [`quinn`], [`noq`], [`mod@str0m`], and the entries of those in worker programs
 //! 8. `earlier` the earlier connection itself
 
 mod addresses;
@@ -39,16 +39,17 @@ mod secrets;
 mod seeds;
 mod stack;
 mod tls;
+mod webrtc;
 mod worker;
 
 pub use addresses::AddressPair;
 pub use bridge::lacks;
-pub use config::{Cipher, Config, Congestion, Error, Windows};
+pub use config::{Call, Cipher, Config, Congestion, Error, Estimate, Part, Windows};
 pub use earlier::earlier_connection;
 pub use handles::{Handles, Sink};
 pub use memory::Memory;
 pub use secrets::Secrets;
-pub use stack::{Implementation, Stack, endpoint};
+pub use stack::{Implementation, Protocol, Stack, endpoint};
 pub use worker::Worker;
 
 haltere_net::built_in! {
@@ -61,4 +62,6 @@ haltere_net::built_in! {
     QUICHE = quiche,
     /// tquic, in a worker program.
     TQUIC = tquic,
+    /// str0m.
+    STR0M = str0m,
 }

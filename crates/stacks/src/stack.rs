@@ -7,6 +7,15 @@ use haltere_net::nearest::meant;
 use haltere_net::registry::{Description, Handle};
 use haltere_transport::Endpoint;
 
+/// The protocol of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// QUIC.
+    Quic,
+    /// RTP, as WebRTC has it.
+    Rtp,
+}
+
 /// A production stack as it is registered.
 #[derive(Clone, Copy, Debug)]
 pub struct Implementation {
@@ -14,6 +23,8 @@ pub struct Implementation {
     pub description: Description,
     /// The version that is built in.
     pub version: &'static str,
+    /// Its protocol.
+    pub protocol: Protocol,
     /// The schedulers of its multipath QUIC by our names for them, the default first; none if it has one path.
     pub schedulers: &'static [&'static str],
     /// Its own congestion controls, as far as they draw no random numbers of their own.
@@ -37,7 +48,16 @@ impl Implementation {
         own: &'static [&'static str],
         build: fn(Config, Handles) -> Result<Box<dyn Endpoint>, Error>,
     ) -> Implementation {
-        Implementation { description, version, schedulers: &[], own, refused: &[], inside: true, build }
+        Implementation {
+            description,
+            version,
+            protocol: Protocol::Quic,
+            schedulers: &[],
+            own,
+            refused: &[],
+            inside: true,
+            build,
+        }
     }
 
     /// A stack in a worker program, with one path.
@@ -64,6 +84,10 @@ impl Implementation {
             Some((_, why)) => {
                 format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
             }
+            None if self.protocol == Protocol::Rtp => format!(
+                "{stack} has no congestion control {name:?}: {meant}there are {}; or write rtp/{name} for the model",
+                self.own.join(", ")
+            ),
             None if self.inside => format!(
                 "{stack} has no congestion control {name:?} of its own: {meant}there are {}; with +haltere, any of ours",
                 self.own.join(" and ")
@@ -91,13 +115,17 @@ pub fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, E
 
 #[cfg(test)]
 mod tests {
-    use super::Stack;
+    use super::{Protocol, Stack};
 
     #[test]
     fn versions_are_those_that_are_built() {
         let (own, workers) = (include_str!("../../../Cargo.lock"), include_str!("../../worker/Cargo.lock"));
         for stack in Stack::ALL {
-            let (lock, suffix) = if stack.inside { (own, "-proto") } else { (workers, "") };
+            let (lock, suffix) = match stack.protocol {
+                Protocol::Quic if stack.inside => (own, "-proto"),
+                Protocol::Rtp => (own, ""),
+                Protocol::Quic => (workers, ""),
+            };
             let entry = format!("name = \"{}{suffix}\"\nversion = \"{}\"\n", stack.name(), stack.version);
             assert!(lock.contains(&entry), "{entry}");
         }

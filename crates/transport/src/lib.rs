@@ -3,7 +3,7 @@
 //!
 //! The parts that transports share are in [`cc`] (congestion control, one file per algorithm), [`recovery`] (delivery
 //! rate, pacing, filters) and [`scheduler`] (the choice among several paths). The parts that differ are in [`tcp`] and
-//! [`quic`]; [`datagram`] needs no connection; [`reset`] answers segments that belong to none. An application drives each through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
+//! [`quic`]; [`rtp`] carries calls; [`datagram`] needs no connection; [`reset`] answers segments that belong to none. An application drives each through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
 //! default and its source.
 
 pub mod cc;
@@ -20,6 +20,7 @@ pub mod reassembly;
 pub mod recovery;
 pub mod reordering;
 pub mod reset;
+pub mod rtp;
 pub mod scheduler;
 pub mod spares;
 pub mod tcp;
@@ -41,6 +42,8 @@ pub enum Body {
     Ip(Vec<u8>),
     /// A datagram without a connection, of which only the length is known.
     Datagram(datagram::Datagram),
+    /// A packet of a call.
+    Rtp(Box<rtp::Packet>),
 }
 
 impl Body {
@@ -49,7 +52,7 @@ impl Body {
         match self {
             Body::Tcp(segment) => Some(segment),
             Body::Mptcp(segment) => Some(&segment.tcp),
-            Body::Quic(_) | Body::Udp(_) | Body::Ip(_) | Body::Datagram(_) => None,
+            Body::Quic(_) | Body::Udp(_) | Body::Ip(_) | Body::Datagram(_) | Body::Rtp(_) => None,
         }
     }
 }

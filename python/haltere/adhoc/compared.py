@@ -8,12 +8,12 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
 import polars as pl
 
 from haltere.adhoc.comparison import FIELDS, measure
-from haltere.adhoc.conditions import Comparison, stated
+from haltere.adhoc.conditions import Comparison, is_call, stated
 from haltere.errors import InputError, as_written
 from haltere.results import columns
 
@@ -46,10 +46,16 @@ PROBED: dict[str, pl.DataType] = {"probe_rtt_ms": pl.List(pl.Float64())}
 class Compared(pl.DataFrame):
     """The entries of a comparison, with what they say. In a notebook it shows its verdict above its rows."""
 
+    _what: Comparison | None = None
+    """The comparison, if it is known: frames that are made of this one do not know it."""
+
     @property
     def verdict(self) -> str:
         """Who is first, against whom, and whether the difference is real, in sentences."""
-        return "\n".join(line for one in self._verdicts() for line in one.lines())
+        from haltere.adhoc.verdict import sentences  # noqa: PLC0415 (statistics load numpy and scipy)
+
+        groups, share, metric = self._judged()
+        return "\n".join(sentences(groups, share=share, metric=metric))
 
     @property
     def leads(self) -> pl.DataFrame:
@@ -60,10 +66,20 @@ class Compared(pl.DataFrame):
     def _verdicts(self) -> list[Verdict]:
         from haltere.adhoc.verdict import verdicts  # noqa: PLC0415 (statistics load numpy and scipy)
 
+        groups, share, metric = self._judged()
+        return verdicts(groups, share=share, metric=metric)
+
+    def _judged(self) -> tuple[list[list[dict[str, Any]]], bool, str | None]:
+        """Return the entries of each contender, whether they shared a link, and the metric that decides."""
         entries = self.to_dicts()
         count = sum(entry["replication"] == entries[0]["replication"] for entry in entries)
         share = all(entry["completion_s"] is None for entry in entries) and any(e["goodput_bps"] for e in entries)
-        return verdicts([entries[at::count] for at in range(count)], share=share)
+        if self._what is not None:
+            share = self._what.share
+        elif all(is_call(entry["contender"]) for entry in entries):
+            share = False
+        metric = None if self._what is None else self._what.metric
+        return [entries[at::count] for at in range(count)], share, metric
 
     def _repr_html_(self, *, _from_series: bool = False) -> str:
         said = "".join(f"<p>{escape(line)}</p>" for line in self.verdict.splitlines())
@@ -128,5 +144,11 @@ def compare(contenders: Sequence[str], what: Comparison) -> Compared:
             given=as_written(contenders),
             right='a list of words, such as ["tcp/cubic", "quic/bbr"]',
         )
+    if what.metric is not None:
+        from haltere.adhoc.verdict import decides  # noqa: PLC0415 (statistics load numpy and scipy)
+
+        decides(what.metric)
     entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
-    return Compared(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))
+    found = Compared(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))
+    found._what = what
+    return found

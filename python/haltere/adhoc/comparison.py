@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from haltere import fidelity as fidelities
-from haltere.adhoc.conditions import Comparison, Conditions
+from haltere.adhoc.conditions import Comparison, Conditions, is_call
 from haltere.errors import ArgumentError, InputError, as_written, refuse_below
 from haltere.executor import Executor, Task
 from haltere.results import columns
@@ -57,6 +57,9 @@ def measure(
     if not 0 <= seed < 2**63:
         raise ArgumentError("is not a seed", field="seed", given=as_written(seed), right="a whole number from 0")
     fidelities.named(conditions.fidelity)
+    if not conditions.share and 0 < sum(map(is_call, contenders)) < len(contenders):
+        right = "calls alone, objects alone, or `share`, by which they share the link"
+        raise ArgumentError("are calls and objects, which have no metric in common", field="contenders", right=right)
     sets = [list(contenders)] if conditions.share else [[contender] for contender in contenders]
     each = conditions.each if isinstance(conditions, Comparison) else (conditions,)
     groups = [(own, group) for own in each for group in sets]

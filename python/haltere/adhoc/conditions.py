@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LINK, RUNS = "The link", "How"
 """Headings under which the help of the commands lists options; the others stand under no heading."""
 SHARE_MEASURED_FROM = "10s"
+_OF_OBJECTS = ("size", "app")
+"""Conditions of flows that calls have not."""
 STAGGER_MS = 100
 MOVES = {"migrate": "path", "rebind": "new"}
 """Conditions that happen at times, and what their second word says."""
@@ -251,7 +253,9 @@ class Conditions(PathConditions):
     share: Annotated[bool, About("Let them share the link for --duration instead of fetching one after the other.")] = (
         False
     )
-    duration: Annotated[str, About("How long they share; goodput counts from 10 s on.", at="duration")] = "60s"
+    duration: Annotated[
+        str, About("How long they share, with goodput from 10 s on; and how long calls last.", at="duration")
+    ] = "60s"
     flows: Annotated[
         int, About("Flows of each contender at once. The starts of several are spread at random over 100 ms.")
     ] = 1
@@ -308,12 +312,12 @@ class Conditions(PathConditions):
             for contender, way in zip(self.each_flow(contenders), ways, strict=True)
         ]
         scenario: dict[str, Any] = {"topology": self._topology(), "flows": flows}
-        unused = "size" if self.share else "duration"
+        unused = "size" if self.share or any(map(is_call, contenders)) else "duration"
         for field, about in stated(type(self)):
             if about.at is None or field.name == unused or field.name in _PATH_FIELDS:
                 continue
             if about.at.startswith("flows."):
-                for flow in flows:
+                for flow in _with(field.name, flows):
                     _put(flow, about.at.removeprefix("flows."), getattr(self, field.name))
             else:
                 _put(scenario, about.at, getattr(self, field.name))
@@ -454,6 +458,14 @@ class Comparison(Conditions):
     ] = ()
     replications: Annotated[int, About("How often, each time with other losses.", RUNS)] = 10
     seed: Annotated[int, About("Names the random losses; every contender meets the same ones.", RUNS)] = 1
+    metric: Annotated[
+        str | None,
+        About(
+            "What decides, a metric of flows such as `freezes` (default completion_time, of calls glass_to_glass_p95, "
+            "of flows that share a link goodput).",
+            RUNS,
+        ),
+    ] = None
     workers: Annotated[int | None, About("Runs at once (default: one a CPU).", RUNS)] = None
 
     def __post_init__(self) -> None:
@@ -474,6 +486,16 @@ class Comparison(Conditions):
 
 
 _PATH_FIELDS = frozenset(field.name for field in fields(PathConditions))
+
+
+def is_call(contender: str) -> bool:
+    """Whether a contender carries calls."""
+    return contender.partition("/")[0].partition("@")[0] == "rtp"
+
+
+def _with(condition: str, flows: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return the flows that have a condition."""
+    return [flow for flow in flows if not (condition in _OF_OBJECTS and is_call(flow["contender"]))]
 
 
 def stated(kind: type[PathConditions]) -> Iterator[tuple[Field[Any], About]]:

@@ -40,6 +40,16 @@ ALONE = (
 """The columns of contenders that run one after the other."""
 SHARED = (_GOODPUT, Shown("share\n%", "share", digits=3), _RETRANSMISSIONS)
 """The columns of flows that share a link."""
+CALLS = (
+    Shown("glass to glass\n95th pct., ms", "glass_to_glass_p95_s", 1e3, 3),
+    Shown("pictures\n1/s", "picture_rate", digits=3),
+    Shown("freezes\n", "freezes", digits=3),
+    Shown("frozen\ns", "frozen_s", digits=3),
+    Shown("rate\nMbit/s", "goodput_bps", 1e-6, 3),
+    Shown("rate varies\n%", "rate_variation", 100, 3),
+    Shown("queueing delay\nms", "bottleneck_mean_queueing_delay_s", 1e3, 3),
+)
+"""The columns of calls."""
 LATENCY = (
     Shown("RTT under load\nmean, ms", "probe_mean"),
     Shown("RTT under load\n95th pct., ms", "probe_p95"),

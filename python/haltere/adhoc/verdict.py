@@ -13,12 +13,18 @@ from functools import cached_property
 from typing import Any
 
 from haltere import _core
+from haltere.adhoc.comparison import FIELDS
+from haltere.adhoc.conditions import is_call
+from haltere.adhoc.noticed import noticed
+from haltere.errors import ArgumentError, among, as_written
 from haltere.metrics import METRICS, Metric
 from haltere.stats import Interval, Lead, typical
-from haltere.stats.ranking import lead
+from haltere.stats.ranking import ALIKE, lead
 
 Entries = Sequence[dict[str, Any]]
 """The entries of a contender, or of a flow that shares the link: one a replication."""
+LATENCY = "glass_to_glass_p95"
+"""The metric by which calls are judged."""
 ALL_PAIRS = 4
 """Up to so many flows that share a link, each is compared with each."""
 
@@ -52,6 +58,11 @@ class Verdict:
     places: tuple[int, ...]
     every: bool = False
 
+    @property
+    def alike(self) -> float:
+        """The margin of practical equivalence of a ratio."""
+        return self.metric.alike if self.metric.ratio else ALIKE
+
     @cached_property
     def typical(self) -> list[Interval | None]:
         """The trimmed mean of each with its interval; None where all failed."""
@@ -64,7 +75,7 @@ class Verdict:
             list(self.names),
             [list(own) for own in self.values],
             better=self.metric.better,
-            alike=self.metric.alike,
+            alike=self.alike,
             has=self.has,
             of=self.of,
             every=self.every,
@@ -101,7 +112,7 @@ class Verdict:
                 "p": lead.p,
                 "pairs": lead.pairs,
                 "replications": lead.n,
-                "alike": self.metric.alike,
+                "alike": self.alike,
                 "real": self._ahead(lead),
                 "stands": lead.stands,
             }
@@ -116,13 +127,38 @@ class Verdict:
         return self._judged[2]
 
 
-def verdicts(groups: Sequence[Entries], *, share: bool) -> list[Verdict]:
+def decides(name: str) -> Metric:
+    """Return the metric of flows by which a comparison is to be judged.
+
+    Raises:
+        InputError: if there is none of this name.
+    """
+    known = {
+        one.name: one
+        for one in METRICS.values()
+        if one.table == "flows" and one.better != "neither" and one.column in FIELDS
+    }
+    if name not in known:
+        raise ArgumentError(
+            "is no metric of flows", field="metric", given=as_written(name), right=among(name, list(known))
+        )
+    return known[name]
+
+
+def verdicts(groups: Sequence[Entries], *, share: bool, metric: str | None = None) -> list[Verdict]:
     """Return the verdicts of a comparison: of completion times by direction, or of goodputs where flows share a link.
 
-    Where there was a probe, and nothing shared the link, there is one of its mean RTT, too.
+    Calls are judged by their latency from glass to glass, where they share a link by both. `metric` is another metric
+    that decides. Where there was a probe, and nothing shared the link, there is one of its mean RTT, too.
     """
+    calls = _calls(groups)
+    if metric is not None:
+        return _of_metric(groups, range(len(groups)), decides(metric), flow_names(groups) if share else named(groups))
     if share:
-        return _of_shares(groups)
+        of_calls = _of_metric(groups, calls, METRICS[LATENCY], flow_names(groups)) if len(calls) > 1 else []
+        return _of_shares(groups) + of_calls
+    if calls:
+        return _of_metric(groups, calls, METRICS[LATENCY], named(groups))
     ways: dict[str, list[int]] = {}
     for at, group in enumerate(groups):
         ways.setdefault(group[0]["direction"], []).append(at)
@@ -141,6 +177,41 @@ def verdicts(groups: Sequence[Entries], *, share: bool) -> list[Verdict]:
         has = "the lowest mean RTT under load"
         found.append(Verdict(METRICS["latency"], called, means, has, "RTT under load", tuple(own)))
     return found
+
+
+def _calls(groups: Sequence[Entries]) -> list[int]:
+    """Return the places of the calls."""
+    return [at for at, group in enumerate(groups) if is_call(group[0]["contender"])]
+
+
+def sentences(groups: Sequence[Entries], *, share: bool, metric: str | None = None) -> list[str]:
+    """Return the verdicts in sentences; with calls, the first says what a person on them would notice."""
+    calls, names = _calls(groups), flow_names(groups) if share else named(groups)
+    first = [noticed([names[at] for at in calls], [groups[at] for at in calls])] if calls else []
+    return [*first, *(line for one in verdicts(groups, share=share, metric=metric) for line in one.lines())]
+
+
+def _of_metric(groups: Sequence[Entries], places: Sequence[int], metric: Metric, names: Sequence[str]) -> list[Verdict]:
+    ways: dict[str, list[int]] = {}
+    for at in places:
+        ways.setdefault(groups[at][0]["direction"], []).append(at)
+    found = []
+    for way, own in ways.items():
+        which = "lowest" if metric.better == "lower" else "highest"
+        has = f"the {which} mean {metric.spoken}" + (f" {way}" if len(ways) > 1 else "")
+        values = tuple(tuple(_value(one, metric) for one in groups[at]) for at in own)
+        found.append(Verdict(metric, tuple(names[at] for at in own), values, has, metric.spoken, tuple(own)))
+    return found
+
+
+def _value(entry: dict[str, Any], metric: Metric) -> float | None:
+    value = entry[metric.column]
+    if entry["error"] is not None or value is None:
+        return None
+    if metric.share_of is not None:
+        whole_of = entry[metric.share_of]
+        return value / whole_of / metric.divisor if whole_of else None
+    return float(value) / metric.divisor
 
 
 def _time(entry: dict[str, Any]) -> float | None:

@@ -11,9 +11,9 @@ from rich.markup import escape
 
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import measure
-from haltere.adhoc.conditions import Comparison
-from haltere.adhoc.shown import ALONE, CAPTION, FOOTNOTE, LATENCY, SHARED, Shown
-from haltere.adhoc.verdict import flow_names, mean_rtt, named, starved, verdicts, whole
+from haltere.adhoc.conditions import Comparison, is_call
+from haltere.adhoc.shown import ALONE, CALLS, CAPTION, FOOTNOTE, LATENCY, SHARED, Shown
+from haltere.adhoc.verdict import decides, flow_names, mean_rtt, named, sentences, starved, verdicts, whole
 from haltere.cli import exits, show
 from haltere.documents import shown
 from haltere.errors import Interrupted, counted
@@ -31,6 +31,8 @@ def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path
         from haltere.adhoc.picture import refuse_format
 
         refuse_format(out)
+    if what.metric is not None:
+        decides(what.metric)
     with show.progress("comparing") as advance, stop_on_interrupt() as stop:
         entries = measure(
             contenders,
@@ -47,11 +49,12 @@ def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path
     done = len(entries) // count
     groups = [entries[position::count] for position in range(count)]
     if entries:
-        _tell(what, groups, done, as_json=as_json)
+        _tell(what, contenders, groups, as_json=as_json)
         if out is not None:
             from haltere.adhoc.picture import draw
 
-            written = draw(verdicts(groups, share=what.share), out, _headline(what, done))
+            found = verdicts(groups, share=what.share, metric=what.metric)
+            written = draw(found, out, _headline(what, contenders, done))
             (show.note if as_json else show.say)(f"figure: {shown(written)}")
     elif as_json:
         show.data(entries)
@@ -60,30 +63,33 @@ def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path
     exits.end(sum(entry["error"] is not None for entry in entries), len(entries))
 
 
-def _tell(what: Comparison, groups: list[Entries], replications: int, *, as_json: bool) -> None:
+def _tell(what: Comparison, contenders: list[str], groups: list[Entries], *, as_json: bool) -> None:
+    replications = len(groups[0])
     if as_json:
-        against = _against(groups, share=what.share)
+        against = _against(groups, what)
         together = zip(*groups, strict=True)
         show.data([entry | {"against": against[at]} for flows in together for at, entry in enumerate(flows)])
         return
-    show.say(_headline(what, replications), style="dim")
-    for line in _shares(groups) if what.share else _alone(groups):
+    show.say(_headline(what, contenders, replications), style="dim")
+    for line in _shares(groups, what) if what.share else _alone(groups, what):
         show.say(line)
     if replications > 1:
         show.say(FOOTNOTE, style="dim")
 
 
-def _against(groups: list[Entries], *, share: bool) -> list[list[dict[str, Any]]]:
+def _against(groups: list[Entries], what: Comparison) -> list[list[dict[str, Any]]]:
     """Return, for the entries of each group, the comparisons in which it is the better one."""
     found: list[list[dict[str, Any]]] = [[] for _ in groups]
-    for one in verdicts(groups, share=share):
+    for one in verdicts(groups, share=what.share, metric=what.metric):
         for (better, _), row in zip(one.leads, one.rows(), strict=True):
             found[one.places[better]].append(row)
     return found
 
 
-def _headline(conditions: Comparison, replications: int) -> str:
-    sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else conditions.size
+def _headline(conditions: Comparison, contenders: Sequence[str], replications: int) -> str:
+    calls = all(map(is_call, contenders))
+    alone = f"calls of {conditions.duration}" if calls else conditions.size
+    sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else alone
     paths = [path.described() for path in conditions.each_path]
     if conditions.paths:
         paths = [f"path {number}: {path}" for number, path in enumerate(paths)]
@@ -94,7 +100,8 @@ def _headline(conditions: Comparison, replications: int) -> str:
     if conditions.direction != "down":
         sent += {"up": " up", "both": " down and up at once"}[conditions.direction]
     probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
-    return f"{'; '.join(paths)}; {sent} over {conditions.app}{probe}; {counted(replications, 'replication')}"
+    app = "" if calls else f" over {conditions.app}"
+    return f"{'; '.join(paths)}; {sent}{app}{probe}; {counted(replications, 'replication')}"
 
 
 def _column(entries: Entries, name: str) -> list[float]:
@@ -122,17 +129,17 @@ def _failures(groups: list[Entries]) -> list[str]:
     return lines
 
 
-def _alone(groups: list[Entries]) -> list[str]:
-    found, names = verdicts(groups, share=False), named(groups)
-    best = {one.names[one.first] for one in found if one.first is not None and one.metric.name == "completion_time"}
-    probed = measured(groups)
-    titles = ("contender", *(column.title for column in ALONE), *(column.title for column in LATENCY if probed))
+def _alone(groups: list[Entries], what: Comparison) -> list[str]:
+    found, names = verdicts(groups, share=False, metric=what.metric), named(groups)
+    best = {one.names[one.first] for one in found if one.first is not None and one.metric.name != "latency"}
+    probed, columns = measured(groups), CALLS if is_call(groups[0][0]["contender"]) else ALONE
+    titles = ("contender", *(column.title for column in columns), *(column.title for column in LATENCY if probed))
     table = show.table(*titles, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[0].min_width = NAME_WIDTH
     for name, entries in zip(names, groups, strict=True):
         table.add_row(
             escape(name),
-            *(_cell(column, _values(column, entries)) for column in ALONE),
+            *(_cell(column, _values(column, entries)) for column in columns),
             *(cells(entries) if probed else ()),
             style="bold" if name in best and len(groups) > 1 else "",
         )
@@ -140,14 +147,16 @@ def _alone(groups: list[Entries]) -> list[str]:
     unanswered = probed and not any(_means(entries) for entries in groups)
     return [
         *_failures(groups),
-        *(line for one in found for line in one.lines()),
+        *sentences(groups, share=False, metric=what.metric),
         *(["no probe was answered"] if unanswered else []),
     ]
 
 
-def _shares(groups: list[Entries]) -> list[str]:
+def _shares(groups: list[Entries], what: Comparison) -> list[str]:
     """Print a table of the flows, and return what is to be said of them, queue by queue."""
-    titles = ("flow", "contender", *(column.title for column in SHARED))
+    called = any(is_call(group[0]["contender"]) for group in groups)
+    columns = (*SHARED, *CALLS[:4]) if called else SHARED
+    titles = ("flow", "contender", *(column.title for column in columns))
     table = show.table(*titles, left=2, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[1].min_width = NAME_WIDTH
     places: dict[tuple[str | None, str], list[int]] = {}
@@ -158,7 +167,7 @@ def _shares(groups: list[Entries]) -> list[str]:
         table.add_row(
             str(at),
             escape(names[at]),
-            *(_cell(c, shares.get(at, []) if c.field == "share" else _values(c, entries)) for c in SHARED),
+            *(_cell(c, shares.get(at, []) if c.field == "share" else _values(c, entries)) for c in columns),
         )
     show.out().print(table)
     lines = _failures(groups)
@@ -168,7 +177,7 @@ def _shares(groups: list[Entries]) -> list[str]:
     if measured(groups):
         by_queue = {key[0]: groups[own[0]] for key, own in places.items()}
         lines += [f"{_headed((queue,), places)}{sentence(group)}" for queue, group in by_queue.items()]
-    return lines + _judged(groups)
+    return lines + _judged(groups, what)
 
 
 def _headed(key: Sequence[str | None], places: Collection[Sequence[str | None]]) -> str:
@@ -199,14 +208,14 @@ def _together(groups: list[Entries]) -> list[str]:
     return [*seen, f"Jain's index (1 = equal shares): {show.interval(index, digits=3)}"]
 
 
-def _judged(groups: list[Entries]) -> list[str]:
+def _judged(groups: list[Entries], what: Comparison) -> list[str]:
     """Return how the flows stand against each other, and which of them starved."""
     names, used = flow_names(groups), whole(groups)
     hungry = [
         f"{names[at]} starved in {count} of {counted(len(used), 'replication')}"
         for at, count in starved(groups).items()
     ]
-    return [*hungry, *(line for one in verdicts(groups, share=True) for line in one.lines())]
+    return [*hungry, *sentences(groups, share=True, metric=what.metric)]
 
 
 def measured(groups: list[Entries]) -> bool:

@@ -21,9 +21,10 @@ def contenders(incomplete: str) -> list[str]:
     transport, slash, rest = incomplete.partition("/")
     if not slash:
         return _begun(incomplete, (f"{one['name']}/" for one in known["transports"]))
+    kind = "media" if transport.partition("@")[0] == "rtp" else "congestion"
     begun = max(rest.rfind("+"), rest.rfind("-"))
     if begun < 0:
-        return _begun(incomplete, (f"{transport}/{one['name']}" for one in known["congestion"]))
+        return _begun(incomplete, (f"{transport}/{one['name']}" for one in known[kind]))
     head = incomplete[: len(transport) + begun + 2]
     switches = (one["name"] for one in known["switches"] if one["transport"] == transport.partition("@")[0])
     return _begun(incomplete, (f"{head}{name}" for name in switches))

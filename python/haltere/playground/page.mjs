@@ -29,7 +29,8 @@ function offer(catalogue) {
   known = { usual: words.usual, presets: catalogue.presets, halves };
   options(at("preset"), [["", "none: the values here"], ...catalogue.presets.map((one) => [one.name, `${one.name}: ${one.summary}`])]);
   const { transports, congestion } = catalogue.algorithms;
-  const names = transports.flatMap((one) => congestion.filter((control) => one.name.startsWith("mp") || !control.coupled).map((control) => [`${one.name}/${control.name}`, control.summary]));
+  // Calls are compared by other metrics than the page shows.
+  const names = transports.filter((one) => one.name !== "rtp").flatMap((one) => congestion.filter((control) => one.name.startsWith("mp") || !control.coupled).map((control) => [`${one.name}/${control.name}`, control.summary]));
   at("known-contenders").replaceChildren(...names.map(([name, summary]) => Object.assign(new Option(summary, name))));
   at("known-queues").replaceChildren(...["100p", "1bdp", "64kB"].map((limit) => new Option("a limit", limit)), ...catalogue.queues.map((one) => new Option(one.summary, one.name)));
   at("version").textContent = catalogue.version;

@@ -50,6 +50,8 @@ def check(scenario: Scenario, machine: Machine) -> None:
     machine.check(what)
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
+        if flow.transport == "rtp":
+            raise ScenarioProblem('real hosts have no calls: choose fidelity "model"', path)
         if (reason := hosts.refusal(flow) or hosts.path_refusal(flow)) is not None:
             raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:

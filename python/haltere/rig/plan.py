@@ -170,7 +170,7 @@ class Flow:
 
     number: int
     contender: str
-    transport: Literal["tcp", "quic", "mptcp", "mpquic"]
+    transport: Literal["tcp", "quic", "mptcp", "mpquic", "rtp"]
     implementation: str
     congestion: str
     switches: dict[str, str]

@@ -20,6 +20,7 @@ pub use mqtt::{
 pub use probe::{Carrier, Echo, Pace, Plan, Probed, Prober, Sample};
 pub use program::{ProgramClient, ProgramPublishers, ProgramServer};
 
+use crate::call::{Encoded, Viewed};
 use crate::load::Sourced;
 use crate::world::{SocketId, Sockets};
 use haltere_net::{Cx, Span, Time};
@@ -66,6 +67,10 @@ pub enum Report {
     Sourced(Sourced),
     /// It received messages.
     Messages(Box<Messages>),
+    /// It viewed a call.
+    Call(Box<Viewed>),
+    /// It sent the video of a call.
+    Encoded(Box<Encoded>),
     /// Another kind of application, with named numbers.
     Values(Vec<(&'static str, f64)>),
 }
@@ -76,7 +81,8 @@ impl Report {
         match self {
             Report::Fetch(fetch) | Report::Page(fetch, _) => Some(fetch),
             Report::Messages(messages) => Some(&messages.fetch),
-            Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => None,
+            Report::Call(viewed) => Some(&viewed.fetch),
+            Report::Encoded(_) | Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => None,
         }
     }
 }

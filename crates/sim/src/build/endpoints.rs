@@ -15,7 +15,8 @@ use haltere_net::rng::Stream;
 use haltere_transport::cc::{Algorithm, Desk};
 #[cfg(feature = "kernels")]
 use haltere_transport::mechanisms::Value;
-use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, tcp};
+use haltere_transport::rtp::control::Control;
+use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, rtp, tcp};
 
 /// The worker program, which all ends of a run share whose stacks need one.
 #[cfg(feature = "stacks")]
@@ -70,7 +71,8 @@ impl End<'_> {
     #[cfg_attr(not(feature = "stacks"), allow(unused_variables, reason = "only stacks write a log of the first one"))]
     pub fn endpoint(&self, number: u32, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
         match self.kit.subject {
-            Subject::Model(algorithm) => Ok(self.model(algorithm, stream)),
+            Subject::Model(algorithm) => self.model(algorithm, stream),
+            Subject::Media(control) => Ok(Box::new(rtp::Connection::new(self.rtp(control)))),
             #[cfg(feature = "kernels")]
             Subject::Kernel { congestion } => {
                 self.kit.kernels.end(self.on_kernel(congestion)?).map_err(|e| e.to_string())
@@ -82,11 +84,17 @@ impl End<'_> {
             },
             #[cfg(feature = "stacks")]
             subject @ Subject::Stack { .. } => {
-                let Kit { past, mtu, rtts, paths, log, worker, .. } = self.kit;
+                let Kit { past, mtu, rtts, call, paths, log, worker, .. } = self.kit;
                 let (mut config, mut handles) =
                     past.end(subject, self.contender, self.role, udp_payload(*mtu), stream)?;
                 config.multipath = *paths > 1;
                 config.rtts = *rtts;
+                if let Some(call) = call {
+                    (config.call.start, config.call.most) = (call.start, call.most);
+                }
+                if self.contender.has(Switch::RawEstimate) {
+                    config.call.estimate = haltere_stacks::Estimate::Raw;
+                }
                 config.addresses =
                     (0..*paths).map(|k| haltere_stacks::AddressPair::of_path(self.role, PathId(k))).collect();
                 if let Some((folder, flow)) = log.as_ref().filter(|_| number == 0) {
@@ -134,13 +142,26 @@ impl End<'_> {
         })
     }
 
-    fn model(&self, algorithm: Algorithm, stream: Stream) -> Box<dyn Endpoint> {
-        match self.contender.transport {
+    fn model(&self, algorithm: Algorithm, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
+        Ok(match self.contender.transport {
             Transport::Tcp => Box::new(tcp::Connection::new(self.tcp(algorithm, stream))),
             Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, stream))),
             Transport::Mptcp => Box::new(mptcp::Connection::new(self.mptcp(algorithm, stream))),
             Transport::Mpquic => Box::new(quic::Connection::new(self.mpquic(algorithm, stream))),
+            Transport::Rtp => return Err("calls have congestion controls of their own: write rtp/gcc".into()),
+        })
+    }
+
+    /// An end of a call.
+    fn rtp(&self, control: Control) -> rtp::Config {
+        let mut config = rtp::Config::new(self.role, control);
+        config.rtts = self.kit.rtts;
+        config.max_packet = config.max_packet.min(self.kit.mtu);
+        if let Some(call) = &self.kit.call {
+            config.rates = [call.least, call.most, call.start];
+            config.frames = call.frames;
         }
+        config
     }
 
     /// Controllers like this end's with a shadow's congestion control. They have the same dice, so that a shadow of

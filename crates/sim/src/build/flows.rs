@@ -11,7 +11,7 @@ use crate::application::{Application, ProgramClient, ProgramServer};
 use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject, of_sockets};
 use crate::network::{FlowPath, HostPath};
-use crate::scenario::{self, Flow, RadioKind, ScenarioError};
+use crate::scenario::{self, Flow, RadioKind, ScenarioError, Task};
 use crate::world::Spawn;
 #[cfg(feature = "kernels")]
 use haltere_net::registry::is_file;
@@ -45,6 +45,9 @@ pub(super) fn subject(
     let error = |field: &str, message| ScenarioError { path: format!("flows[{i}].{field}"), message };
     let subject = contender.at(fidelity).map_err(|message| error("contender", message))?;
     for (field, given) in [("migrate", !flow.migrate.is_empty()), ("rebind", !flow.rebind.is_empty())] {
+        if given && matches!(flow.task, Task::Call { .. }) {
+            return Err(error(field, "a call keeps its addresses: leave it out".into()));
+        }
         if given && !matches!(subject, Subject::Model(_)) {
             let message = "production stacks keep their addresses here: leave it out, or run the model";
             return Err(error(field, message.into()));
@@ -57,6 +60,12 @@ pub(super) fn subject(
     if subject.is_program() && flow.radio.is_some() && flow.mqtt().is_some_and(|mqtt| mqtt.publishers.publishers > 1) {
         let message = "the publishers of a program are not told apart: give the flow one publisher, or run the model";
         return Err(error("radio", message.into()));
+    }
+    if let (Some(_), Task::Call { .. }) = (&flow.ack, &flow.task) {
+        return Err(error(
+            "ack",
+            "the receiver of a call reports as its congestion control has it: leave ack out".into(),
+        ));
     }
     if flow.ack.is_some() && !matches!(subject, Subject::Model(_)) {
         let message = "a production stack acknowledges as it does: leave ack out, or write quic@model/…";
@@ -122,6 +131,7 @@ fn kit(
     Ok(Kit {
         ack: flow.ack,
         rtts: flow.mqtt().is_none() || subject.is_program(),
+        call: flow.call().copied(),
         moves: !flow.migrate.is_empty(),
         ways: ways(contender, &path.ways),
         port: slot.kernel_port(),
@@ -187,7 +197,7 @@ fn fetch(flow: &Flow, kit: Arc<Kit>, path: FlowPath, slot: Slot) -> Result<[Spaw
     // Upwards, the process that sends is on the client's host.
     let up = flow.way() == scenario::Way::Up;
     let radio = |there: bool| flow.radio.filter(|_| there).map(RadioKind::model);
-    let talk = Talk::of(flow, &kit.contender);
+    let talk = Talk::of(flow, &kit);
     let maker = |role| Maker::new(kit.clone(), role).map(Box::new);
     let remote = slot.at(path.first().server);
     let (application, answers): (Box<dyn Application>, Box<dyn Application>) = match kit.programs {

@@ -1,12 +1,15 @@
 //! The messages of the applications at the two ends of a flow.
 
+use super::transports::Kit;
 use crate::application::{Application, Channel, CopyClient, CopyServer, Dialogue};
+use crate::call::{Call, Encoder, Viewer};
 use crate::contender::{Contender, Switch};
 use crate::http::{self, Framing, Script};
 use crate::page::{Browser, Origin, Visit};
 use crate::scenario::{App, Flow, Supplied, Task};
 use crate::tls::{Flights, Version};
 use crate::world::Remote;
+use haltere_net::rng::Stream;
 
 /// The size of an unlimited flow, bytes: more than any run transfers.
 const UNLIMITED: u64 = 1 << 50;
@@ -16,10 +19,16 @@ pub(super) enum Talk {
     One(Script, Option<Box<Supplied>>),
     Copy(Channel),
     Page(Box<Visit>),
+    /// A call, with the dice of its encoder.
+    Call(Call, Stream),
 }
 
 impl Talk {
-    pub fn of(flow: &Flow, contender: &Contender) -> Talk {
+    pub fn of(flow: &Flow, kit: &Kit) -> Talk {
+        let contender = &*kit.contender;
+        if let Task::Call { call, .. } = &flow.task {
+            return Talk::Call(*call, kit.streams.named(&format!("{}/encoder", kit.name)));
+        }
         let framing = match (flow.app(), contender.transport.is_quic()) {
             (App::Http1, _) => Framing::Http1,
             (_, false) => Framing::Http2,
@@ -49,6 +58,7 @@ impl Talk {
             Talk::One(script, _) => Box::new(Dialogue::client(script, server)),
             Talk::Copy(channel) => Box::new(CopyClient::new(channel, server)),
             Talk::Page(visit) => Box::new(Browser::new(visit.as_ref().clone(), server)),
+            Talk::Call(call, _) => Box::new(Viewer::new(*call, server)),
         }
     }
 
@@ -59,6 +69,7 @@ impl Talk {
             Talk::One(script, Some(supply)) => Box::new(Dialogue::supplied(script, supply)),
             Talk::Copy(channel) => Box::new(CopyServer::new(channel)),
             Talk::Page(visit) => Box::new(Origin::new(visit.as_ref().clone())),
+            Talk::Call(call, stream) => Box::new(Encoder::new(*call, stream.clone())),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Site;
 use super::endpoints::{End, FlowModule, FlowPrograms, Kernels, Worker, udp_payload};
 use crate::ack::AckSpec;
+use crate::call::Call;
 use crate::contender::Contender;
 use crate::fidelity::Subject;
 use crate::stack::Past;
@@ -55,6 +56,8 @@ pub(super) struct Kit {
     pub phases: [Span; 2],
     /// Whether the distribution of RTTs is kept. Flows of messages have the times of these, and thousands of connections.
     pub rtts: bool,
+    /// The call that it carries, if it carries one.
+    pub call: Option<Call>,
     /// Whether its client moves to other addresses.
     pub moves: bool,
     /// The most paths that its connections may have.
@@ -119,6 +122,7 @@ impl Kit {
             ack: None,
             phases: hosts.map(|host| site.phase(host)),
             rtts: false,
+            call: None,
             moves: false,
             paths: 1,
             log: None,

@@ -42,6 +42,7 @@ impl Contender {
     pub fn effective(&self, fidelity: Fidelity) -> Result<Effective, String> {
         let (model, settings) = match self.at(fidelity)? {
             Subject::Model(algorithm) => (true, self.in_model_with(algorithm)),
+            Subject::Media(_) => (true, Vec::new()),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => (false, self.given()),
             #[cfg(feature = "kernels")]
@@ -76,7 +77,7 @@ impl Contender {
         };
         // TCP's setting of this name stands for two mechanisms, and the model of QUIC has no such switch.
         let offered = |s: &Switch| s.describe().transports.contains(&self.transport);
-        let of_stacks = [Switch::StockBuffers, Switch::Haltere, Switch::NullCipher];
+        let of_stacks = [Switch::StockBuffers, Switch::Haltere, Switch::NullCipher, Switch::RawEstimate];
         let switches = Switch::ALL.into_iter().filter(offered).filter(|s| !of_stacks.contains(s));
         found.extend(switches.map(|s| Setting {
             name: s.describe().name.to_string(),

@@ -31,6 +31,7 @@ use haltere_transport::mechanisms::{
     MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, linux, paces, to_reno_friendly, unfit,
 };
 use haltere_transport::quic::Session;
+use haltere_transport::rtp::control::{self, Control};
 use haltere_transport::scheduler::Scheduler;
 use haltere_transport::{mptcp, quic, scheduler, tcp};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -49,6 +50,8 @@ haltere_net::named! {
         Mptcp,
         /// Multipath QUIC.
         Mpquic,
+        /// RTP, which carries calls.
+        Rtp,
     }
 }
 
@@ -64,6 +67,7 @@ impl Transport {
             Transport::Mpquic => {
                 ("mpquic", "Multipath QUIC (draft-ietf-quic-multipath), over all paths; otherwise as quic")
             }
+            Transport::Rtp => ("rtp", "RTP over UDP as in WebRTC (RFC 3550, 3711, 4585, 4588); it carries calls alone"),
         }
     }
 
@@ -78,6 +82,11 @@ impl Transport {
             ("pacing", Value::Off) if !self.is_quic() && paces(algorithm) => Some("works by a pacing rate"),
             _ => unfit(algorithm, name, value),
         }
+    }
+
+    /// Whether it carries calls, and nothing else.
+    pub const fn is_media(self) -> bool {
+        matches!(self, Transport::Rtp)
     }
 
     /// Whether it uses all paths between two hosts.
@@ -106,8 +115,10 @@ pub struct Contender {
     pub implementation: Option<String>,
     /// The name of the congestion control. Real implementations have names of their own.
     pub congestion: String,
-    /// Our algorithm of this name, if there is one.
+    /// Our algorithm of this name, if there is one; of calls none has.
     pub model: Option<Algorithm>,
+    /// Of a call, our congestion control of media with this name, if there is one.
+    pub media: Option<Control>,
     /// Its switches of handshakes and production stacks.
     pub switches: Vec<Switch>,
     /// The mechanisms that it sets.
@@ -138,20 +149,36 @@ impl Contender {
 
     /// The model's algorithm. The error lists the model's algorithms.
     pub fn modelled(&self) -> Result<Algorithm, String> {
-        let name = self.transport.describe().0;
-        if let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") {
-            // Linux kernels and programs on them run in the simulator, too.
-            let stack = if self.transport == Transport::Mpquic { "" } else { "\"stack\", " };
-            return Err(format!(
-                "{real:?} is a real implementation, which the model has not: choose fidelity {stack}\"linux\" or \"testbed\", \
-                 or write \"{name}/{}\"",
-                self.congestion
-            ));
-        }
+        self.is_model()?;
         if let Some(file) = self.unloaded() {
             return Err(Registries::default().schedulers.named(file).err().unwrap_or_default());
         }
         self.algorithm()
+    }
+
+    /// The model's congestion control of a call. The error lists those that there are.
+    pub fn modelled_media(&self) -> Result<Control, String> {
+        self.is_model()?;
+        self.media.ok_or_else(|| {
+            let (name, known) = (&self.congestion, Registry::<control::Implementation>::default());
+            format!("the model has no congestion control {name:?} for calls: {}", known.known(name))
+        })
+    }
+
+    /// Refuses a real implementation.
+    fn is_model(&self) -> Result<(), String> {
+        let name = self.transport.describe().0;
+        let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") else { return Ok(()) };
+        // Linux kernels and programs on them run in the simulator, too.
+        let others = match self.transport {
+            Transport::Rtp => "\"stack\"",
+            Transport::Mpquic => "\"linux\" or \"testbed\"",
+            _ => "\"stack\", \"linux\" or \"testbed\"",
+        };
+        Err(format!(
+            "{real:?} is a real implementation, which the model has not: choose fidelity {others}, or write \"{name}/{}\"",
+            self.congestion
+        ))
     }
 
     /// Its path scheduler, if it names one.

@@ -6,9 +6,10 @@ use super::switch::{SETTINGS, Switch};
 use super::{Contender, Registries, Transport};
 use crate::ack::MIN_ACK_DELAY;
 use haltere_net::nearest::meant;
-use haltere_net::registry::{DIGEST, Description, Entry as _, Maker, Parameter, is_file, shown};
+use haltere_net::registry::{DIGEST, Description, Entry as _, Maker, Parameter, Registry, is_file, shown};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::rtp::control;
 use haltere_transport::scheduler::{self, PathScheduler, Scheduler};
 
 /// A sign and the text after it, up to the next sign.
@@ -25,6 +26,7 @@ pub(super) fn facts(transport: Transport) -> Box<dyn Iterator<Item = &'static Fa
         Transport::Quic => Box::new(QUIC.iter().map(|m| &m.facts)),
         Transport::Mptcp => Box::new(facts(Transport::Tcp).chain(MPTCP.iter().map(|m| &m.facts))),
         Transport::Mpquic => Box::new(facts(Transport::Quic).chain(MPQUIC.iter().map(|m| &m.facts))),
+        Transport::Rtp => Box::new(std::iter::empty()),
     }
 }
 
@@ -139,10 +141,18 @@ fn read(text: &str, registries: &Registries) -> Result<Contender, String> {
             "{text:?} names no congestion control: the model has {known}, or write a file as in \"{name}/./mine.py\""
         ));
     }
-    let model = if file.is_some() && congestion.contains(DIGEST) {
-        Some(registries.congestion.named(congestion)?)
+    let (model, media) = if transport.is_media() {
+        let name = congestion;
+        if file.is_some() {
+            return Err(format!(
+                "{text:?} names a file, and congestion controls of calls come from none: write rtp/gcc"
+            ));
+        }
+        (None, Registry::<control::Implementation>::default().find(name))
+    } else if file.is_some() && congestion.contains(DIGEST) {
+        (Some(registries.congestion.named(congestion)?), None)
     } else {
-        registries.congestion.find(congestion)
+        (registries.congestion.find(congestion), None)
     };
     let mut contender = Contender {
         text: text.to_string(),
@@ -150,6 +160,7 @@ fn read(text: &str, registries: &Registries) -> Result<Contender, String> {
         implementation: implementation.map(str::to_string),
         congestion: congestion.to_string(),
         model,
+        media,
         switches: Vec::new(),
         mechanisms: Vec::new(),
         parameters: Vec::new(),

@@ -30,6 +30,8 @@ haltere_net::named! {
         Haltere,
         /// A production stack without encryption.
         NullCipher,
+        /// The encoder of a call follows each estimate of a production stack.
+        RawEstimate,
     }
 }
 
@@ -46,9 +48,10 @@ pub struct About {
     pub source: &'static str,
 }
 
-const BOTH: &[Transport] = &Transport::ALL;
+const BOTH: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic];
 const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
 const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
+const RTP: &[Transport] = &[Transport::Rtp];
 /// A join has no room for a cookie: the options of a SYN are 40 bytes.
 const TCP_ONLY: &[Transport] = &[Transport::Tcp];
 
@@ -105,6 +108,12 @@ impl Switch {
             Switch::NullCipher => {
                 ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/reference/stacks.md")
             }
+            Switch::RawEstimate => (
+                "rawestimate",
+                RTP,
+                "production WebRTC: the encoder follows each estimate, and not the mean of 3 s that str0m tells it",
+                "str0m, src/bwe/smoother.rs",
+            ),
         };
         About { name, transports, summary, source }
     }

@@ -1,5 +1,6 @@
 //! The results of a run.
 
+mod calls;
 mod cells;
 mod declared;
 mod labels;
@@ -14,6 +15,7 @@ mod shadows;
 mod summary;
 
 use crate::recorder::Carried;
+pub use calls::CallResult;
 pub use cells::CellResult;
 pub use declared::all as all_columns;
 use haltere_net::columns;
@@ -250,6 +252,9 @@ columns! {
         /// The fate of its messages, with MQTT.
         #[serde(flatten, skip_serializing_if = "Option::is_none")]
         pub messages: Option<MessagesResult>,
+        /// The picture at the viewer, of a call.
+        #[serde(flatten, skip_serializing_if = "Option::is_none")]
+        pub call: Option<CallResult>,
         /// `ok` or `failed`.
         pub status: &'static str,
         /// Why the flow failed.

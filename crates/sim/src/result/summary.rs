@@ -2,9 +2,10 @@
 
 use super::labels::{Named, labels};
 use super::messages::mean_handshake_s;
-use super::{FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
+use super::{CallResult, FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
 use crate::application::{Fetch, Messages, Report};
 use crate::build::{FlowPart, Owner, Run};
+use crate::call::{Encoded, Viewed};
 use crate::scenario::Way;
 use crate::world::Stall;
 use haltere_net::element::Element;
@@ -17,13 +18,24 @@ use haltere_transport::reordering::Reordering;
 /// When each object of a page was complete.
 type Objects = Vec<Option<Time>>;
 
-/// The parts of a client's report: its fetch, the objects of a page, and the messages that it received.
-fn parts(report: Report) -> (Fetch, Option<Objects>, Option<Box<Messages>>) {
+/// The parts of a client's report beside its fetch.
+enum Seen {
+    Nothing,
+    Objects(Objects),
+    Messages(Box<Messages>),
+    Call(Box<Viewed>),
+}
+
+/// The parts of a client's report.
+fn parts(report: Report) -> (Fetch, Seen) {
     match report {
-        Report::Fetch(fetch) => (fetch, None, None),
-        Report::Page(fetch, objects) => (fetch, Some(objects), None),
-        Report::Messages(messages) => (messages.fetch, None, Some(messages)),
-        Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => (Fetch::default(), None, None),
+        Report::Fetch(fetch) => (fetch, Seen::Nothing),
+        Report::Page(fetch, objects) => (fetch, Seen::Objects(objects)),
+        Report::Messages(messages) => (messages.fetch, Seen::Messages(messages)),
+        Report::Call(viewed) => (viewed.fetch, Seen::Call(viewed)),
+        Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) | Report::Encoded(_) => {
+            (Fetch::default(), Seen::Nothing)
+        }
     }
 }
 
@@ -134,7 +146,13 @@ impl Run {
     fn flow_result(&self, i: usize, of_client: Stats, baseline: &Baseline, measured: Option<Span>) -> FlowResult {
         let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
         let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
-        let (progress, objects, seen) = parts(client.report());
+        let (progress, seen) = parts(client.report());
+        let call = if let Seen::Call(viewed) = &seen { Some(self.call_result(i, viewed, baseline.from)) } else { None };
+        let (objects, seen) = match seen {
+            Seen::Objects(objects) => (Some(objects), None),
+            Seen::Messages(messages) => (None, Some(messages)),
+            Seen::Call(_) | Seen::Nothing => (None, None),
+        };
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let completion = since_start(progress.completed);
@@ -201,10 +219,21 @@ impl Run {
             rates: None,
             radio: radio.map(|usage| RadioResult::new(usage, delivered)),
             messages,
+            call,
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,
         }
+    }
+
+    /// The picture at the viewer of a call.
+    fn call_result(&self, i: usize, viewed: &Viewed, from: Time) -> CallResult {
+        let FlowPart { ends, start, .. } = &self.flows[i];
+        let encoded = match self.world.process(ends.server).report() {
+            Report::Encoded(encoded) => *encoded,
+            _ => Encoded::default(),
+        };
+        CallResult::new(viewed, &encoded, from.max(*start), self.world.now())
     }
 
     /// Why a flow's transfer has failed, if it has: an end says so, or it has a size and was not finished in a run that is not
@@ -216,6 +245,7 @@ impl Run {
         }
         let refused = match self.world.process(ends.server).report() {
             Report::Serve(serve) => serve.failed,
+            Report::Encoded(encoded) => encoded.serve.failed,
             _ => None,
         };
         if let Some(reason) = progress.failed.or(refused) {

@@ -7,6 +7,7 @@ use super::supply::{Supplied, SupplySpec};
 use super::topology::{Kind, Topology};
 use super::{Frame, ScenarioError, error};
 use crate::ack::AckSpec;
+use crate::call::{Call, CallSpec};
 use crate::contender::{Contender, Switch};
 use crate::page::Page;
 use crate::radio::RadioModel;
@@ -69,6 +70,13 @@ pub enum Task {
     },
     /// Messages of publishers to a subscriber.
     Messages(Box<Mqtt>),
+    /// The video of a call.
+    Call {
+        /// Which way it travels.
+        way: Way,
+        /// The call.
+        call: Call,
+    },
 }
 
 /// A transfer from a server to a client.
@@ -112,6 +120,9 @@ pub(super) struct FlowSpec {
     /// Messages of publishers to a subscriber, through a broker, instead of an object. The topology is a graph; `client` is
     /// the publishers' node and `server` the broker's.
     mqtt: Option<MqttSpec>,
+    /// The video of a call, instead of an object, with an `rtp` contender (default: a call with all defaults). It lasts until the run
+    /// ends.
+    call: Option<CallSpec>,
     /// When the client connects (default 0s; publishers 5s, so that the subscriber is there before them).
     start: Option<Quantity<Span>>,
     /// When its ends acknowledge.
@@ -230,10 +241,15 @@ impl Flow {
         if let Task::Messages(mqtt) = &self.task { Some(mqtt) } else { None }
     }
 
+    /// Its call, if it is one.
+    pub fn call(&self) -> Option<&Call> {
+        if let Task::Call { call, .. } = &self.task { Some(call) } else { None }
+    }
+
     /// Which way its data travels. Messages travel up, to their broker.
     pub fn way(&self) -> Way {
         match self.task {
-            Task::Object { way, .. } | Task::Page { way, .. } => way,
+            Task::Object { way, .. } | Task::Page { way, .. } | Task::Call { way, .. } => way,
             Task::Messages(_) => Way::Up,
         }
     }
@@ -242,7 +258,7 @@ impl Flow {
     pub fn app(&self) -> App {
         match self.task {
             Task::Object { app, .. } | Task::Page { app, .. } => app,
-            Task::Messages(_) => App::Https,
+            Task::Messages(_) | Task::Call { .. } => App::Https,
         }
     }
 
@@ -252,6 +268,7 @@ impl Flow {
             Task::Object { size, .. } => *size,
             Task::Page { page, .. } => Some(page.total()),
             Task::Messages(mqtt) => mqtt.total(),
+            Task::Call { .. } => None,
         }
     }
 }
@@ -330,10 +347,39 @@ impl FlowSpec {
         }
     }
 
+    /// The call of the flow.
+    fn call(&mut self, path: &str, frame: &Frame<'_>) -> Result<Task, ScenarioError> {
+        let at = |field: &str| format!("{path}.{field}");
+        let other = [
+            ("mqtt", self.mqtt.is_some()),
+            ("page", self.page.is_some()),
+            ("size", self.size.is_some()),
+            ("supply", self.supply.is_some()),
+            ("app", self.app != App::Https),
+        ];
+        if let Some((field, _)) = other.into_iter().find(|(_, given)| *given) {
+            let message = format!(
+                "rtp carries calls alone, which have no {field}: leave {field} out, or give a tcp or quic contender"
+            );
+            return Err(error(at(field), message));
+        }
+        if frame.duration.is_none() {
+            return Err(error(path, "a call needs an end: give the scenario a duration"));
+        }
+        let call = self.call.take().unwrap_or_default().call(&at("call"))?;
+        Ok(Task::Call { way: self.direction, call })
+    }
+
     /// The objects or messages of the flow.
     fn task(&mut self, path: &str, server: &str, frame: &Frame<'_>) -> Result<Task, ScenarioError> {
         let (app, way, size) = (self.app, self.direction, self.size.map(|q| q.0.0));
         let at = |field: &str| format!("{path}.{field}");
+        if self.contender.transport.is_media() {
+            return self.call(path, frame);
+        }
+        if self.call.is_some() {
+            return Err(error(at("call"), "a call goes over RTP: give a contender such as rtp/gcc, or leave call out"));
+        }
         if let Some(mqtt) = self.mqtt.take() {
             let other = [
                 ("page", self.page.is_some()),

@@ -306,6 +306,9 @@ impl MqttSpec {
         ];
         at_least_one(zero, path)?;
         let delivery = self.delivery.clone().unwrap_or_else(|| contender.clone());
+        if delivery.transport.is_media() {
+            return Err(error(format!("{path}.delivery"), "rtp carries calls alone: give a tcp or quic contender"));
+        }
         let [quic, quic_delivery] = [contender, &delivery].map(|contender| contender.transport.is_quic());
         let (qos, traffic) = (qos(self.qos, &at("qos"))?, self.traffic(path)?);
         if self.streams != MqttStreams::One && !quic && !quic_delivery {

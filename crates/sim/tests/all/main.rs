@@ -2,6 +2,7 @@
 
 mod acks;
 mod bridges;
+mod calls;
 mod cells;
 mod columns;
 mod common;

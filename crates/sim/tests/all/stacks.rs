@@ -153,3 +153,83 @@ fn a_lost_message_comes_when_it_does_in_the_model_without_data_in_probes() {
         assert!((theirs - without).abs() < 1e-5, "{stack}: {theirs} where the model takes {without}");
     }
 }
+
+/// A call of 30 s over a link with an RTT of 50 ms.
+fn call(contender: &str, rate: &str, more: &Value) -> Scenario {
+    let mut link = json!({ "rate": rate, "delay": "25ms", "queue": "100p" });
+    link.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    let scenario = json!({
+        "duration": "30s",
+        "topology": { "kind": "point-to-point", "link": link },
+        "flows": [{ "contender": contender }],
+    });
+    Scenario::from_json(&scenario.to_string()).unwrap()
+}
+
+#[test]
+fn str0m_carries_a_call() {
+    let result = run(&call("rtp@str0m/gcc", "10Mbit/s", &json!({})));
+    assert_eq!((result.status, result.error), ("ok", None));
+    let (flow, call) = (&result.flows[0], result.flows[0].call.as_ref().unwrap());
+    let said = format!("{call:?}, {flow:?}");
+    assert!((1.0e6..1.5e6).contains(&flow.goodput_bps.unwrap()), "{said}");
+    assert!(call.frames_shown as f64 > 0.95 * call.frames_sent as f64 && call.key_frames < 4, "{said}");
+    assert!((0.025..0.15).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
+    assert!(flow.min_rtt_s.unwrap() > 0.05 && flow.sent_packets > 3_000, "{said}");
+}
+
+#[test]
+fn calls_of_str0m_repeat_to_the_byte_over_links_of_all_kinds() {
+    let text = |scenario: &Scenario, seed| {
+        serde_json::to_string(&run_at(Fidelity::Stack, scenario, seed, 0).unwrap()).unwrap()
+    };
+    for (rate, more) in [
+        ("600kbit/s", json!({})),
+        ("2Mbit/s", json!({ "down": { "loss": "3%" }, "up": { "loss": "3%" } })),
+        ("2Mbit/s", json!({ "queue": "fq_codel", "duplication": "1%" })),
+        ("1Mbit/s", json!({ "queue": "10p", "jitter": "5ms" })),
+    ] {
+        let scenario = call("rtp@str0m/gcc", rate, &more);
+        let first = text(&scenario, 1);
+        assert_eq!(first, text(&scenario, 1), "{rate} {more}");
+        assert_ne!(first, text(&scenario, 2), "{rate} {more}");
+    }
+}
+
+#[test]
+fn str0m_lives_beside_the_model_and_tcp() {
+    let scenario = json!({
+        "duration": "30s",
+        "topology": {
+            "kind": "dumbbell",
+            "pairs": 3,
+            "bottleneck": { "rate": "4Mbit/s", "delay": "20ms", "queue": "fq_codel" },
+        },
+        "flows": [
+            { "contender": "rtp@str0m/gcc", "pair": 0 },
+            { "contender": "rtp/gcc", "pair": 1 },
+            { "contender": "tcp/cubic", "app": "raw", "pair": 2 },
+        ],
+    });
+    let result = run(&Scenario::from_json(&scenario.to_string()).unwrap());
+    assert_eq!((result.status, result.error), ("ok", None));
+    for flow in &result.flows {
+        assert!(flow.goodput_bps.unwrap() > 150e3, "{flow:?}");
+    }
+}
+
+#[test]
+fn a_call_of_str0m_goes_up_as_well_and_fails_where_nothing_comes_back() {
+    let mut up = json!({
+        "duration": "20s",
+        "topology": { "kind": "point-to-point", "link": { "rate": "2Mbit/s", "delay": "25ms", "up": { "rate": "500kbit/s" } } },
+        "flows": [{ "contender": "rtp@str0m/gcc", "direction": "up" }],
+    });
+    let result = run(&Scenario::from_json(&up.to_string()).unwrap());
+    let flow = &result.flows[0];
+    assert!(flow.direction == "up" && (100e3..500e3).contains(&flow.goodput_bps.unwrap()), "{flow:?}");
+    up["topology"]["link"]["down"] = json!({ "loss": "100%" });
+    up["duration"] = json!("60s");
+    let result = run(&Scenario::from_json(&up.to_string()).unwrap());
+    assert_eq!(result.flows[0].status, "failed");
+}

@@ -11,5 +11,6 @@ mod properties;
 mod qlog;
 mod robustness;
 mod transfers;
+mod webrtc;
 mod worker_quiche;
 mod worker_tquic;

@@ -39,6 +39,8 @@ def compare(
 
     `haltere compare tcp/cubic --preset dsl --queue 256kB --queue fq_codel --queue cake --direction both --share`
 
+    `haltere compare rtp/gcc rtp/nada rtp/scream --rate 2Mbit/s --queue fq_codel`
+
     `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
 
     `haltere compare tcp/cubic quic/bbr --path rate=20Mbit/s,rtt=10ms,queue=50p --path rate=5Mbit/s,rtt=50ms,loss=1%`
@@ -51,7 +53,7 @@ def compare(
 @app.command(rich_help_panel=ONE)
 @takes(
     Comparison(size="8MiB", app="raw", replications=5),
-    without=("share", "duration", "fidelity", "flows", "probe", "direction", "queues"),
+    without=("share", "duration", "fidelity", "flows", "probe", "direction", "queues", "metric"),
 )
 def validate(
     contenders: Contenders,

@@ -60,7 +60,7 @@ class Cells:
 
 
 @app.command(rich_help_panel=ONE)
-@takes(Comparison(size="2MB"), without=("share", "duration", "direction", "queues"))
+@takes(Comparison(size="2MB"), without=("share", "duration", "direction", "queues", "metric"))
 def explain(a: First, b: Second, conditions: Comparison, wanted: Wanted) -> None:
     """Explain a difference: which mechanisms make it, and how much each.
 

@@ -47,7 +47,7 @@ pub(super) fn write(
     let len = (packet.len as usize).min(usize::from(u16::MAX));
     let protocol = match packet.body {
         Body::Tcp(_) | Body::Mptcp(_) => IpNumber::TCP,
-        Body::Quic(_) | Body::Udp(_) => IpNumber::UDP,
+        Body::Quic(_) | Body::Udp(_) | Body::Rtp(_) => IpNumber::UDP,
         Body::Datagram(Datagram { protocol, .. }) => match protocol {
             Protocol::EchoRequest | Protocol::EchoReply => IpNumber::ICMP,
             Protocol::Udp => IpNumber::UDP,
@@ -70,7 +70,7 @@ pub(super) fn write(
             let (segment, more) = match &packet.body {
                 Body::Mptcp(of_subflow) => (&of_subflow.tcp, mptcp::options(of_subflow)),
                 Body::Tcp(segment) => (segment, Vec::new()),
-                Body::Quic(_) | Body::Udp(_) | Body::Ip(_) | Body::Datagram(_) => return Ok(()),
+                Body::Quic(_) | Body::Udp(_) | Body::Ip(_) | Body::Datagram(_) | Body::Rtp(_) => return Ok(()),
             };
             let room = len.saturating_sub(IP + TCP);
             let options = room.saturating_sub(segment.len as usize).min(MOST_OPTIONS) & !3;
@@ -82,7 +82,7 @@ pub(super) fn write(
             header.set_options_raw(&list).map_err(|e| e.to_string())?;
             builder.tcp_header(header).write_to_vec(bytes, &vec![0; room - options])
         }
-        Body::Quic(_) => {
+        Body::Quic(_) | Body::Rtp(_) => {
             let payload = vec![0; len.saturating_sub(IP + UDP)];
             builder.udp(from.port(), to.port()).write_to_vec(bytes, &payload)
         }

@@ -173,8 +173,8 @@ impl Vantage {
                     self.event(at, "transport:packet_received", packet);
                 }
             }
-            // Processes that exchange datagrams have no log.
-            Body::Datagram(_) => {}
+            // Processes that exchange datagrams have no log, nor have calls.
+            Body::Datagram(_) | Body::Rtp(_) => {}
         }
     }
 
@@ -215,7 +215,7 @@ impl Vantage {
                     self.event(at, "transport:packet_sent", packet);
                 }
             }
-            Body::Datagram(_) => {}
+            Body::Datagram(_) | Body::Rtp(_) => {}
         }
         self.pending.extend(pending);
         self.flush();

@@ -205,6 +205,9 @@ impl BridgeSpec {
         if self.to == home {
             return Err(error(at("to"), format!("{home:?} is the broker itself: name another")));
         }
+        if self.contender.transport.is_media() {
+            return Err(error(at("contender"), "rtp carries calls alone: give a tcp or quic contender"));
+        }
         if self.contender.transport.is_multipath() {
             return Err(error(at("contender"), "a bridge has one path: give a tcp or quic contender"));
         }

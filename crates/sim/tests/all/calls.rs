@@ -1,0 +1,174 @@
+//! Calls: the picture at the viewer over links of all kinds, beside other flows, and what is refused.
+
+use crate::common;
+
+use common::generator::case;
+use common::{flaw, scenario};
+use haltere_sim::result::{CallResult, FlowResult};
+use haltere_sim::{RunResult, run};
+use haltere_transport::rtp::control::Control;
+use serde_json::{Value, json};
+
+fn controls() -> impl Iterator<Item = &'static str> {
+    Control::ALL.iter().map(|control| control.describe().name)
+}
+
+/// A call of 60 s over a link with an RTT of 50 ms.
+fn over(rate: &str, contender: &str, more: Value) -> Value {
+    let mut link = json!({ "rate": rate, "delay": "25ms", "queue": "100p" });
+    link.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    json!({
+        "duration": "60s",
+        "topology": { "kind": "point-to-point", "link": link },
+        "flows": [{ "contender": contender }],
+    })
+}
+
+fn first(result: &RunResult) -> (&FlowResult, &CallResult) {
+    let flow = &result.flows[0];
+    (flow, flow.call.as_ref().unwrap())
+}
+
+#[test]
+fn a_call_over_a_fast_link_is_smooth_and_at_its_largest_rate() {
+    for control in controls() {
+        let result = common::result(&over("20Mbit/s", &format!("rtp/{control}"), json!({})));
+        let (flow, call) = first(&result);
+        let said = format!("{control}: {call:?}, {:?} bit/s", flow.goodput_bps);
+        assert_eq!((flow.status, call.freezes, call.key_frames), ("ok", 0, 1), "{said}");
+        assert!(call.frames_shown as f64 > 0.98 * call.frames_sent as f64, "{said}");
+        assert!((0.9e6..1.5e6).contains(&flow.goodput_bps.unwrap()), "{said}");
+        // The way takes 25 ms, and the pacer of NADA nearly the time of a frame.
+        assert!((0.025..0.12).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
+    }
+}
+
+#[test]
+fn a_slow_link_slows_the_encoder_and_the_picture_stays() {
+    for control in controls() {
+        let result = common::result(&over("600kbit/s", &format!("rtp/{control}"), json!({})));
+        let (flow, call) = first(&result);
+        let said = format!("{control}: {call:?}, {:?} bit/s", flow.goodput_bps);
+        assert!((0.25e6..0.6e6).contains(&flow.goodput_bps.unwrap()), "{said}");
+        assert!(call.frames_shown as f64 > 0.8 * call.frames_sent as f64, "{said}");
+        assert!(call.glass_to_glass_mean_s.unwrap() < 0.6, "{said}");
+    }
+}
+
+#[test]
+fn losses_are_repaired_before_the_picture_freezes_for_long() {
+    for control in controls() {
+        let lossy = json!({ "down": { "loss": "1%" } });
+        let result = common::result(&over("20Mbit/s", &format!("rtp/{control}"), lossy));
+        let (flow, call) = first(&result);
+        let said = format!("{control}: {call:?}, {} repairs", flow.retransmitted_packets);
+        assert!(flow.retransmitted_packets > 10 && flow.lost_packets > 10, "{said}");
+        assert!(call.frozen_s < 3.0 && call.frames_shown as f64 > 0.9 * call.frames_sent as f64, "{said}");
+    }
+}
+
+/// RFC 8867 section 5.6, without its end of the competing flow.
+#[test]
+fn a_call_beside_tcp_lives() {
+    for control in controls() {
+        let mut given = over("2Mbit/s", &format!("rtp/{control}"), json!({}));
+        given["flows"].as_array_mut().unwrap().push(json!({ "contender": "tcp/cubic", "app": "raw", "start": "10s" }));
+        let result = common::result(&given);
+        let (flow, call) = first(&result);
+        let said = format!("{control}: {call:?}, {:?} and {:?} bit/s", flow.goodput_bps, result.flows[1].goodput_bps);
+        assert!(flow.goodput_bps.unwrap() > 0.12e6, "{said}");
+        assert!(result.flows[1].goodput_bps.unwrap() > 0.3e6, "{said}");
+    }
+}
+
+#[test]
+fn a_call_goes_up_as_well() {
+    let mut given = over("2Mbit/s", "rtp/nada", json!({ "down": { "loss": "100%" } }));
+    given["flows"][0]["direction"] = json!("up");
+    assert_eq!(common::result(&given).flows[0].status, "failed", "nothing comes back");
+    let mut given = over("2Mbit/s", "rtp/nada", json!({ "up": { "rate": "300kbit/s" } }));
+    given["flows"][0]["direction"] = json!("up");
+    let result = common::result(&given);
+    let (flow, call) = first(&result);
+    assert_eq!(flow.direction, "up");
+    assert!(flow.goodput_bps.unwrap() < 300e3 && call.frames_shown > 1000, "{call:?}");
+}
+
+#[test]
+fn a_call_has_the_rates_that_it_is_given() {
+    let mut given = over("20Mbit/s", "rtp/nada", json!({}));
+    given["flows"][0]["call"] = json!({ "max_rate": "4Mbit/s", "start_rate": "2Mbit/s", "frames": 50 });
+    let result = common::result(&given);
+    let (flow, call) = first(&result);
+    assert!(flow.goodput_bps.unwrap() > 3e6, "{:?}", flow.goodput_bps);
+    assert!((48.0..50.5).contains(&call.picture_rate.unwrap()), "{call:?}");
+}
+
+/// The cases of the generator, with a call in the place of the first flow.
+fn with_call(number: u64) -> Value {
+    let mut given = case(number).scenario;
+    given["duration"] = json!("6s");
+    let whole = given.as_object_mut().unwrap();
+    whole.remove("measure_from");
+    let flow = given["flows"][0].as_object_mut().unwrap();
+    ["size", "app", "supply"].iter().for_each(|field| drop(flow.remove(*field)));
+    let names: Vec<&str> = controls().collect();
+    flow.insert("contender".into(), json!(format!("rtp/{}", names[number as usize % names.len()])));
+    if number.is_multiple_of(3) {
+        flow.insert("direction".into(), json!("up"));
+    }
+    given
+}
+
+#[test]
+fn calls_over_random_links_end_well_or_for_an_expected_reason() {
+    let mut wrong = Vec::new();
+    for number in 0..600 {
+        let given = with_call(number);
+        let result = run(&scenario(&given), number, 0).unwrap_or_else(|e| panic!("case {number}: {e}"));
+        if let Some(flaw) = flaw(&given, &result) {
+            wrong.push(format!("case {number}: {flaw}\n{given}\n{result:?}\n"));
+        }
+        let call = result.flows[0].call.as_ref().unwrap();
+        assert!(call.frames_shown <= call.frames_sent, "case {number}: {call:?}");
+    }
+    assert!(wrong.is_empty(), "{} cases went wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_call_is_the_same_each_time_and_other_in_other_replications() {
+    let text = |number, replication| {
+        serde_json::to_string(&run(&scenario(&with_call(number)), 1, replication).unwrap()).unwrap()
+    };
+    for number in 0..100 {
+        assert_eq!(text(number, 0), text(number, 0), "case {number}");
+    }
+    let given = scenario(&over("1Mbit/s", "rtp/gcc", json!({})));
+    let bytes = |replication| run(&given, 1, replication).unwrap().flows[0].bytes;
+    assert_ne!(bytes(0), bytes(1), "frames have other lengths");
+}
+
+#[test]
+fn what_is_no_call_is_refused() {
+    let refused = |given: &Value| haltere_sim::Scenario::from_json(&given.to_string()).unwrap_err();
+    let with = |contender: &str, field: &str, value: Value| {
+        let mut given = over("2Mbit/s", contender, json!({}));
+        given["flows"][0][field] = value;
+        refused(&given)
+    };
+    let wrong = with("tcp/cubic", "call", json!({}));
+    assert_eq!(wrong.path, "flows[0].call");
+    assert!(wrong.message.contains("rtp/gcc"), "{}", wrong.message);
+    for (field, value) in [("size", json!("1MB")), ("app", json!("raw")), ("supply", json!("1Mbit/s"))] {
+        let wrong = with("rtp/nada", field, value);
+        assert_eq!(wrong.path, format!("flows[0].{field}"));
+        assert!(wrong.message.contains("carries calls alone"), "{}", wrong.message);
+    }
+    let mut endless = over("2Mbit/s", "rtp/nada", json!({}));
+    endless.as_object_mut().unwrap().remove("duration");
+    assert!(refused(&endless).message.contains("give the scenario a duration"));
+    let built = |contender: &str| run(&scenario(&over("2Mbit/s", contender, json!({}))), 1, 0).unwrap_err().message;
+    assert!(built("rtp/cubic").contains("gcc, nada, scream"), "{}", built("rtp/cubic"));
+    let real = built("rtp@str0m/gcc");
+    assert!(real.contains("real implementation") && real.contains("\"stack\"") && !real.contains("linux"), "{real}");
+}
