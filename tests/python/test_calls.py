@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 import haltere as package
 from conftest import Haltere
@@ -13,11 +15,12 @@ from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.noticed import noticed
 from haltere.errors import InputError
 
+REPEATED = 1000
 SHORT = ("--duration", "8s", "--replications", "2", "--rate", "2Mbit/s", "--queue", "fq_codel")
 
 
 def _entries(behind_s: float, freezes: float, rate: float) -> list[dict[str, Any]]:
-    return [{"error": None, "glass_to_glass_p95_s": behind_s, "freezes": freezes, "picture_rate": rate}] * 3
+    return [{"error": None, "glass_to_glass_p95_s": behind_s, "freezes": freezes, "picture_rate": rate}] * 10
 
 
 def test_what_is_noticed_is_late_frozen_or_missing() -> None:
@@ -30,11 +33,54 @@ def test_what_is_noticed_is_late_frozen_or_missing() -> None:
     assert "would see nothing" in noticed(["a"], [[{"error": "x", "glass_to_glass_p95_s": None}]])
 
 
+def test_few_runs_and_runs_that_scatter_tell_nothing() -> None:
+    fine, late = _entries(0.08, 0, 30), _entries(0.3, 0, 29.9)
+    scattered = [one | {"freezes": 10 * (at % 5 == 0)} for at, one in enumerate(fine)]
+    for said in (noticed(["a", "b"], [fine[:3], late[:3]]), noticed(["a", "b"], [fine, scattered])):
+        assert said.startswith("The runs cannot tell whether a person on the call would notice a difference")
+        assert "b the picture" in said
+
+
+@pytest.mark.parametrize(("contenders", "replications"), [(2, 6), (3, 10), (4, 20)])
+def test_of_equal_calls_a_difference_is_seldom_told(contenders: int, replications: int) -> None:
+    """Latencies with long tails, freezes in bursts, rates that have a ceiling: as calls under loss have them."""
+    dice = np.random.default_rng(7)
+    told = 0
+    for _ in range(REPEATED):
+        groups = [
+            [
+                {"error": None, "glass_to_glass_p95_s": late, "freezes": float(froze), "picture_rate": rate}
+                for late, froze, rate in zip(
+                    0.2 * dice.lognormal(sigma=0.8, size=replications),
+                    dice.negative_binomial(0.5, 0.1, replications),
+                    30 - dice.exponential(6, replications).clip(max=29),
+                    strict=True,
+                )
+            ]
+            for _ in range(contenders)
+        ]
+        told += "would notice that" in noticed([str(at) for at in range(contenders)], groups)
+    assert told <= binom.ppf(0.9999, REPEATED, 0.05)
+
+
+def test_a_difference_that_is_there_is_told() -> None:
+    dice = np.random.default_rng(8)
+
+    def of(median_s: float) -> list[dict[str, Any]]:
+        late = median_s * dice.lognormal(sigma=0.3, size=10)
+        return [one | {"glass_to_glass_p95_s": value} for one, value in zip(_entries(1, 0, 30), late, strict=True)]
+
+    told = sum("b is up to" in noticed(["a", "b"], [of(0.1), of(0.3)]) for _ in range(200))
+    assert told > 190
+
+
 def test_calls_are_judged_by_their_latency(haltere: Haltere) -> None:
     done = haltere("compare", "rtp/gcc", "rtp/nada", "rtp/scream", *SHORT)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.strip()]
-    told = next(at for at, line in enumerate(lines) if line.startswith("A person on the call would notice"))
+    told = next(
+        at for at, line in enumerate(lines) if line.startswith(("A person on the call", "The runs cannot tell"))
+    )
     assert "latency from glass to glass, 95th percentile" in " ".join(lines[told:])
     assert "calls of 8s" in lines[0]
     assert "https" not in lines[0]
@@ -65,7 +111,7 @@ def test_another_metric_may_decide(haltere: Haltere) -> None:
 def test_from_python_the_verdict_is_that_of_calls() -> None:
     what = {"duration": "8s", "replications": 2, "rate": "2Mbit/s"}
     found = package.compare(["rtp/gcc", "rtp/nada"], **what)  # type: ignore[arg-type]
-    assert found.verdict.startswith("A person on the call")
+    assert found.verdict.startswith("The runs cannot tell whether a person on the call")
     assert found.leads["metric"].to_list() == ["glass_to_glass_p95"]
 
 

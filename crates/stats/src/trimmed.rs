@@ -132,7 +132,8 @@ fn extremity(sizes: &[f64], way: u32, scale: f64) -> f64 {
         let sign = if way >> place & 1 == 1 { -1.0 } else { 1.0 };
         let value = sign * size;
         sum += value;
-        agreeing += sign;
+        // A value of 0 has no sign.
+        agreeing += if *size > 0.0 { sign } else { 0.0 };
         least = f64::min(least, value);
         most = f64::max(most, value);
     }
@@ -164,7 +165,7 @@ fn error(values: &[f64]) -> f64 {
 /// The shift between the estimate and a value beyond all others where the test begins to reject.
 fn end(values: &[f64], value: f64, outer: f64, risk: f64) -> f64 {
     let (mut accepted, mut rejected) = (value, outer + (outer - value) * 1e-6);
-    if f64::min(value, outer) < 0.0 && f64::max(value, outer) > 0.0 {
+    if f64::min(value, outer) <= 0.0 && f64::max(value, outer) >= 0.0 {
         // Whether 0 is outside decides the verdict: the end lies on that side of it.
         if p_of(values, 0.0) > risk * ROUNDING {
             accepted = 0.0;

@@ -12,6 +12,11 @@ fn contenders() -> impl Strategy<Value = Vec<Vec<f64>>> {
         .prop_flat_map(|(count, n)| vec(vec(0.5..2.0_f64, n), count))
 }
 
+/// A difference of a pair, often none.
+fn some_zeros() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => Just(0.0), 1 => -1.0..1.5_f64, 1 => Just(1.0)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -21,6 +26,22 @@ proptest! {
         let p = p_of_shift(&values, 0.0).unwrap();
         prop_assert_eq!(low > 0.0 || high < 0.0, p <= 1.0 - CONFIDENCE);
         prop_assert!((0.0..=1.0).contains(&p));
+    }
+
+    #[test]
+    fn pairs_without_a_difference_say_nothing(values in vec(some_zeros(), 2..9), zeros in 0..3_usize) {
+        // Where nothing is trimmed, the test is that of the others alone.
+        let others: Vec<f64> = values.iter().copied().filter(|value| *value != 0.0).collect();
+        let padded = [vec![0.0; zeros.min(9 - values.len())], values].concat();
+        let expected = if others.is_empty() { 1.0 } else { p_of_shift(&others, 0.0).unwrap() };
+        prop_assert!((p_of_shift(&padded, 0.0).unwrap() - expected).abs() < 1e-12, "{padded:?}");
+    }
+
+    #[test]
+    fn p_and_interval_agree_where_many_pairs_do_not_differ(values in vec(some_zeros(), 6..14)) {
+        let (low, high) = trimmed_mean(&values, CONFIDENCE).unwrap().ends.unwrap();
+        let p = p_of_shift(&values, 0.0).unwrap();
+        prop_assert_eq!(low > 0.0 || high < 0.0, p <= 1.0 - CONFIDENCE, "{:?}: {} to {}, {}", values, low, high, p);
     }
 
     #[test]

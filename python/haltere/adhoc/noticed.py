@@ -1,32 +1,36 @@
-"""Differences between contenders that a person on a call would notice, in words."""
+"""Differences between contenders that a person on a call would notice, in words.
+
+A difference counts if it is large enough to be noticed, and if chance does not explain it: the interval of its trimmed
+mean over the replications, in pairs, leaves out equality. The intervals of all pairs of contenders, and of all that is
+looked at, hold together (`haltere.stats.intervals.together`), so that of equal contenders a difference is seldom told.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from haltere.stats import typical
+from haltere.stats import Interval, trimmed_mean, typical
+from haltere.stats.intervals import together
+
+Entry = dict[str, Any]
 
 LATE_MS = 150.0
 """Up to this time from mouth to ear, and so from glass to glass, hardly anybody is disturbed (ITU-T G.114)."""
-_FREEZES = 1.0
-_SLOWER = 0.9
-"""A freeze more, or a tenth of the pictures less, is taken for a difference that is seen."""
+_LATER, _FREEZES, _SLOWER = 1.1, 1.0, 0.9
+"""A tenth more of a latency, a freeze more, or a tenth of the pictures less, is taken for a difference that is seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Picture:
-    """The picture of one contender: trimmed means over its replications."""
+class _Aspect:
+    """One thing that is seen: its value in an entry, the least difference to a value that is noticed, and the words."""
 
-    name: str
-    behind_ms: float
-    freezes: float
-    rate: float
-
-    @property
-    def frozen(self) -> str:
-        return _times(self.freezes)
+    of: Callable[[Entry], float]
+    worse: int
+    noticed_from: Callable[[float], float]
+    said: Callable[[float], str]
+    other: Callable[[float], str]
 
 
 def _times(count: float) -> str:
@@ -36,44 +40,88 @@ def _times(count: float) -> str:
     return "once" if rounded == "1" else f"{rounded} times"
 
 
-def _picture(name: str, entries: Sequence[dict[str, Any]]) -> _Picture | None:
-    well = [one for one in entries if one["error"] is None and one["glass_to_glass_p95_s"] is not None]
-    if not well:
-        return None
-    of = {field: typical([float(one[field]) for one in well]).value for field in ("freezes", "picture_rate")}
-    behind = 1e3 * typical([one["glass_to_glass_p95_s"] for one in well]).value
-    return _Picture(name, behind, of["freezes"], of["picture_rate"])
+_BEHIND = _Aspect(
+    lambda one: 1e3 * one["glass_to_glass_p95_s"],
+    1,
+    lambda best: max(LATE_MS, _LATER * best) - best,
+    lambda value: f"is up to {value:.0f} ms behind",
+    lambda value: f"{value:.0f} ms",
+)
+_FROZEN = _Aspect(
+    lambda one: float(one["freezes"]), 1, lambda _: _FREEZES, lambda value: f"freezes {_times(value)}", _times
+)
+_RATE = _Aspect(
+    lambda one: float(one["picture_rate"]),
+    -1,
+    lambda best: (1 - _SLOWER) * best,
+    lambda value: f"shows {value:.3g} frames a second",
+    lambda value: f"{value:.3g}",
+)
+_ASPECTS = (_BEHIND, _FROZEN, _RATE)
 
 
-def noticed(names: Sequence[str], groups: Sequence[Sequence[dict[str, Any]]]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The entries of one contender by replication; of one that failed, or showed nothing, there is none."""
+
+    name: str
+    entries: dict[int, Entry]
+
+    def mean(self, aspect: _Aspect) -> float:
+        return typical([aspect.of(one) for one in self.entries.values()]).value
+
+    def worse_by(self, other: _Call, aspect: _Aspect, confidence: float) -> Interval | None:
+        """How much worse this one is, over the replications that both have."""
+        both = sorted(self.entries.keys() & other.entries.keys())
+        pairs = [aspect.of(self.entries[at]) - aspect.of(other.entries[at]) for at in both]
+        return trimmed_mean([aspect.worse * one for one in pairs], confidence) if pairs else None
+
+
+def noticed(names: Sequence[str], groups: Sequence[Sequence[Entry]]) -> str:
     """Return a sentence on the calls, each a name and its entries: how late, how frozen and how smooth they are."""
-    seen = [one for name, group in zip(names, groups, strict=True) if (one := _picture(name, group)) is not None]
-    if not seen:
+    calls = [one for name, group in zip(names, groups, strict=True) if (one := _call(name, group)).entries]
+    if not calls:
         return "A person on the call would see nothing: no frame was shown."
-    if len(seen) == 1:
-        (one,) = seen
-        return (
-            f"On this call the picture is up to {one.behind_ms:.0f} ms behind (95 %), freezes {one.frozen} and shows "
-            f"{one.rate:.3g} frames a second."
-        )
-    first, still = min(seen, key=lambda one: one.behind_ms), min(seen, key=lambda one: one.freezes)
-    smooth = max(seen, key=lambda one: one.rate)
-    said = []
-    for one in seen:
-        own = []
-        if one.behind_ms > max(LATE_MS, 1.1 * first.behind_ms):
-            own.append(f"is up to {one.behind_ms:.0f} ms behind ({first.name}: {first.behind_ms:.0f} ms)")
-        if one.freezes >= still.freezes + _FREEZES:
-            own.append(f"freezes {one.frozen} ({still.name}: {still.frozen})")
-        if one.rate < _SLOWER * smooth.rate:
-            own.append(f"shows {one.rate:.3g} frames a second ({smooth.name}: {smooth.rate:.3g})")
-        if own:
-            said.append(f"{one.name} {' and '.join(own)}")
-    if said:
-        return f"A person on the call would notice that {'; '.join(said)}."
-    late = max(one.behind_ms for one in seen)
-    most = max(one.freezes for one in seen)
-    return (
-        f"A person on the call would notice no difference: each picture is up to {late:.0f} ms behind or less (95 %), "
-        f"freezes {_times(most)}{'' if most < 0.05 else ' or less'}, and shows some {smooth.rate:.3g} frames a second."
+    if len(calls) == 1:
+        return f"On this call the picture {_seen(calls[0])}."
+    told: dict[str, list[str]] = {}
+    unsure, alike = False, True
+    for aspect, one, best, found in _compared(calls):
+        least = aspect.noticed_from(best.mean(aspect))
+        large = found is not None and found.value >= least
+        if large and found is not None and found.low is not None and found.low > 0:
+            value = aspect.said(one.mean(aspect))
+            told.setdefault(one.name, []).append(f"{value} ({best.name}: {aspect.other(best.mean(aspect))})")
+        elif large:
+            unsure = True
+        alike = alike and found is not None and found.high is not None and found.high < least
+    if told:
+        said = "; ".join(f"{name} {' and '.join(own)}" for name, own in told.items())
+        more = "; the runs cannot tell whether there is more" if unsure else ""
+        return f"A person on the call would notice that {said}{more}."
+    verdict = (
+        "A person on the call would notice no difference"
+        if alike
+        else ("The runs cannot tell whether a person on the call would notice a difference (more replications may)")
     )
+    return f"{verdict}: {'; '.join(f'with {one.name} the picture {_seen(one)}' for one in calls)}."
+
+
+def _call(name: str, group: Sequence[Entry]) -> _Call:
+    well = {at: one for at, one in enumerate(group) if one["error"] is None and one["glass_to_glass_p95_s"] is not None}
+    return _Call(name, well)
+
+
+def _seen(one: _Call) -> str:
+    behind, frozen, rate = (aspect.said(one.mean(aspect)) for aspect in _ASPECTS)
+    return f"{behind} (95 %), {frozen} and {rate}"
+
+
+def _compared(calls: Sequence[_Call]) -> Iterator[tuple[_Aspect, _Call, _Call, Interval | None]]:
+    """Yield each call beside the best in each aspect. Which one that is, the same runs say, so all pairs count."""
+    confidence = together(len(_ASPECTS) * len(calls) * (len(calls) - 1) // 2)
+    for one in calls:
+        for aspect in _ASPECTS:
+            best = min(calls, key=lambda call: aspect.worse * call.mean(aspect))
+            if one is not best:
+                yield aspect, one, best, one.worse_by(best, aspect, confidence)
