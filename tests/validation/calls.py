@@ -115,9 +115,7 @@ def mean(values: Iterator[float | None]) -> float:
 def row(case: Case, contender: str, window: tuple[int, int], replications: int) -> str:
     """Return a line of the table."""
     scenario = case.scenario(contender, window)
-    results = [
-        haltere.run(scenario, seed=SEED, replication=k).raise_if_failed().data for k in range(replications)
-    ]
+    results = [haltere.run(scenario, seed=SEED, replication=k).raise_if_failed().data for k in range(replications)]
     first = [result["flows"][0] for result in results]
     bottleneck = [next(link for link in result["links"] if "bottleneck" in link["link"]) for result in results]
     capacity = case.capacity(window[0]) * 1e6
@@ -144,7 +142,9 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=10)
     parser.add_argument("--case", help="only this one, such as 5.1")
     options = parser.parse_args()
-    print("| case | window | Mbit/s | contender | goodput, % of it | queueing, ms | dropped, % | glass to glass, ms | p95 | shown, % | freezes |")
+    print(
+        "| case | window | Mbit/s | contender | goodput, % of it | queueing, ms | dropped, % | glass to glass, ms | p95 | shown, % | freezes |"
+    )
     print("|---|---|--:|---|---|--:|--:|--:|--:|--:|--:|")
     for case in CASES:
         if options.case in (None, case.name):
