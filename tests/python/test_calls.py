@@ -52,6 +52,10 @@ def test_entries_of_calls_have_their_columns(haltere: Haltere) -> None:
 def test_another_metric_may_decide(haltere: Haltere) -> None:
     done = haltere("compare", "rtp/gcc", "rtp/nada", *SHORT, "--metric", "picture_rate")
     assert "picture rate" in done.stdout
+    none = haltere("compare", "rtp/gcc", "rtp/nada", *SHORT, "--metric", "freezes")
+    assert "no winner: all have the same freezes (rtp/gcc 0, rtp/nada 0)" in " ".join(none.stdout.split())
+    some = haltere("compare", "rtp/gcc", "rtp/nada", *SHORT, "--loss", "30%", "--metric", "frozen_time")
+    assert "time frozen" in some.stdout
     wrong = haltere("compare", "rtp/gcc", *SHORT, "--metric", "picturerate")
     assert wrong.returncode != 0
     assert "is no metric of flows" in wrong.stderr

@@ -11,8 +11,9 @@ from conftest import ROOT
 from haltere import Scenario, _core, core, documents, run, trace
 from haltere.results import columns
 
-RARE = ("concealed_", "dropped_tunnel", "dropped_breaker", "tripped_")
-"""The beginnings of columns of which results have none where nothing is tunnelled, guarded or concealed."""
+OF_CALLS = ("frames_", "picture_rate", "freezes", "frozen_", "glass_to_glass_", "rate_variation", "key_frames")
+RARE = ("concealed_", "dropped_tunnel", "dropped_breaker", "tripped_", *OF_CALLS)
+"""The beginnings of columns of which results have none where nothing is tunnelled, guarded, concealed or called."""
 QUICK = Scenario.point_to_point(
     ["tcp/cubic", "quic/bbr"], rate="10Mbit/s", down_delay="5ms", up_delay="5ms", size="50kB", loss="1%"
 )
@@ -33,6 +34,14 @@ def test_the_tables_have_a_column_for_every_figure_of_a_result() -> None:
     assert {key for flow in result["flows"] for key in flow} == set(columns.of("flow")) - elsewhere
     usual = {name for name in columns.of("link") if not name.startswith(RARE)}
     assert {key for link in result["links"] for key in link} == usual
+
+
+def test_the_tables_have_a_column_for_every_figure_of_a_call() -> None:
+    link = {"rate": "10Mbit/s", "delay": "5ms"}
+    topology = {"kind": "point-to-point", "link": link}
+    scenario = Scenario({"duration": "2s", "topology": topology, "flows": [{"contender": "rtp/nada"}]})
+    (found,) = json.loads(core.run(scenario.concrete(), 1, 0))["flows"]
+    assert {name for name in columns.of("flow") if name.startswith(OF_CALLS)} <= set(found)
 
 
 def test_columns_of_what_is_rare_are_in_the_tables_where_it_is_there() -> None:

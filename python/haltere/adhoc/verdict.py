@@ -71,6 +71,9 @@ class Verdict:
 
     @cached_property
     def _judged(self) -> tuple[list[int], list[tuple[int, _core.Standing]], list[str]]:
+        if any(value is not None and value <= 0 for own in self.values for value in own):
+            order = self._by_means()
+            return order, [], self._without_ratios(order)
         return _core.verdict(
             list(self.names),
             [list(own) for own in self.values],
@@ -80,6 +83,23 @@ class Verdict:
             of=self.of,
             every=self.every,
         )
+
+    def _by_means(self) -> list[int]:
+        """Return the places of those that have values, the best first, and after these those that failed once."""
+        sign = -1 if self.metric.better == "higher" else 1
+        means = {at: sign * one.value for at, one in enumerate(self.typical) if one is not None}
+        return sorted(means, key=lambda at: (any(value is None for value in self.values[at]), means[at]))
+
+    def _without_ratios(self, order: Sequence[int]) -> list[str]:
+        """Return the verdict where some values are 0, to which there is no ratio and so no test."""
+        unit = f" {self.metric.unit}" if self.metric.unit else ""
+        means = [(self.names[at], one.value) for at in order if (one := self.typical[at]) is not None]
+        said = ", ".join(f"{name} {value:.3g}{unit}" for name, value in means)
+        if len(means) < 2:
+            return []
+        if len({value for _, value in means}) == 1:
+            return [f"no winner: all have the same {self.of} ({said})"]
+        return [f"{means[0][0]} has {self.has}: {said}; not tested, as there is no ratio to a value of 0"]
 
     @property
     def order(self) -> list[int]:

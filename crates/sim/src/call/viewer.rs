@@ -242,8 +242,12 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    fn frame(number: u64, key: bool) -> Frame {
-        Frame { number, bytes: 1000, captured: at(33 * number), key }
+    fn key(number: u64) -> Frame {
+        Frame { key: true, ..delta(number) }
+    }
+
+    fn delta(number: u64) -> Frame {
+        Frame { number, bytes: 1000, captured: at(33 * number), key: false }
     }
 
     /// Shows what is due, as the alarm would, until a time.
@@ -256,13 +260,13 @@ mod tests {
     #[test]
     fn frames_wait_for_those_before_them_or_for_a_key_frame() {
         let mut viewer = viewer();
-        viewer.on_frame(frame(0, true), at(50));
-        viewer.on_frame(frame(2, false), at(116));
+        viewer.on_frame(key(0), at(50));
+        viewer.on_frame(delta(2), at(116));
         assert_eq!((viewer.next, viewer.ready.len()), (1, 1));
-        viewer.on_frame(frame(1, false), at(150));
+        viewer.on_frame(delta(1), at(150));
         assert_eq!((viewer.next, viewer.ready.len()), (3, 3));
-        viewer.on_frame(frame(5, false), at(230));
-        viewer.on_frame(frame(4, true), at(240));
+        viewer.on_frame(delta(5), at(230));
+        viewer.on_frame(key(4), at(240));
         assert_eq!(
             (viewer.next, viewer.waiting.len()),
             (6, 0),
@@ -274,13 +278,13 @@ mod tests {
     fn steady_frames_are_shown_as_they_come_and_jitter_makes_them_wait() {
         let mut viewer = viewer();
         for number in 0..300 {
-            viewer.on_frame(frame(number, number == 0), at(33 * number + 50));
+            viewer.on_frame(if number == 0 { key(0) } else { delta(number) }, at(33 * number + 50));
             show_until(&mut viewer, at(33 * number + 60));
         }
         let last = viewer.viewed.shown.last().unwrap();
         assert!(last.at.since(last.captured) < Span::from_millis(52));
         for number in 300..900 {
-            viewer.on_frame(frame(number, false), at(33 * number + 50 + 20 * (number % 2)));
+            viewer.on_frame(delta(number), at(33 * number + 50 + 20 * (number % 2)));
             show_until(&mut viewer, at(33 * number + 80));
         }
         let waits = viewer.ready.back().map(|(due, frame)| due.since(frame.captured));
@@ -291,10 +295,10 @@ mod tests {
     #[test]
     fn of_frames_that_are_late_together_the_last_is_shown() {
         let mut viewer = viewer();
-        viewer.on_frame(frame(0, true), at(50));
+        viewer.on_frame(key(0), at(50));
         show_until(&mut viewer, at(51));
-        (2..10).for_each(|number| viewer.on_frame(frame(number, false), at(33 * number + 50)));
-        viewer.on_frame(frame(1, false), at(900));
+        (2..10).for_each(|number| viewer.on_frame(delta(number), at(33 * number + 50)));
+        viewer.on_frame(delta(1), at(900));
         show_until(&mut viewer, at(900));
         assert_eq!(viewer.viewed.shown.len(), 2);
         assert_eq!(viewer.viewed.shown[1], Shown { captured: at(33 * 9), at: at(900) });
