@@ -1,10 +1,10 @@
 """Lays calls of the model beside those of str0m in the cases of RFC 8867, sections 5.1 to 5.6.
 
 `calls.py [CONTENDER ...] [--replications N] [--case C]`. Each case has tail drop of 300 ms and the media source of
-section 4.3, without audio. In a window of a case the capacity is constant, and the first seconds after a change are left
-out. The table has the goodput of each flow as a share of the capacity, the queueing delay of the bottleneck, the packets
-that its queue dropped, and what the viewer of the first flow had: means over the replications. It is the table of
-`docs/explanation/calls-of-str0m.md`.
+section 4.3, without audio. In a window of a case the capacity is constant, and the first seconds after a change are
+left out. The table has the goodput of each flow as a share of the capacity, the queueing delay of the bottleneck, the
+packets that its queue dropped, and what the viewer of the first flow had: means over the replications. It is the table
+of `docs/explanation/calls-of-str0m.md`.
 """
 
 from __future__ import annotations
