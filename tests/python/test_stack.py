@@ -128,3 +128,29 @@ def test_a_stack_refuses_schedulers_that_it_has_not() -> None:
         paths("mpquic@noq/cubic+ecf")
     with pytest.raises(InputError, match="quinn has one path"):
         paths("mpquic@quinn/cubic")
+
+
+def call(contender: str, fidelity: str = "stack") -> Scenario:
+    """Return a call of 10 s."""
+    link = {"rate": "2Mbit/s", "delay": "25ms"}
+    flows = [{"contender": contender}]
+    topology = {"kind": "point-to-point", "link": link}
+    return Scenario({"duration": "10s", "topology": topology, "flows": flows}, fidelity=fidelity)
+
+
+def test_a_call_runs_on_production_webrtc_and_repeats() -> None:
+    for contender in ("rtp@str0m/gcc", "rtp@str0m/gcc+rawestimate"):
+        result = run(call(contender)).raise_if_failed()
+        assert result.data["flows"][0]["frames_shown"] > 200
+        assert run(call(contender)).data == result.data
+    names = set(trace(call("rtp@str0m/gcc")).series.filter(who="flow 0")["name"])
+    assert "pacing_rate" in names
+
+
+def test_the_model_refuses_production_webrtc_with_the_remedy() -> None:
+    with pytest.raises(InputError, match='fidelity "stack"'):
+        call("rtp@str0m/gcc", fidelity="model")
+    with pytest.raises(InputError, match="rtp/nada"):
+        call("rtp@str0m/nada")
+    with pytest.raises(InputError, match="production stacks"):
+        call("rtp/gcc+rawestimate")

@@ -1,15 +1,17 @@
-"""Calls of the model beside those of str0m in the cases of RFC 8867: `calls.py [CONTENDER ...] [--replications N] [--case C]`.
+"""Lays calls of the model beside those of str0m in the cases of RFC 8867, sections 5.1 to 5.6.
 
-Sections 5.1 to 5.6, each over tail drop of 300 ms, with the media source of section 4.3 and no audio. Of each window of a case (the capacity is
-constant there, and the first seconds after a change are left out) the table has the goodput of each flow as a share of the capacity, the
-queueing delay of the bottleneck, the lost packets, and what the viewer of the first flow had. Numbers are means over the replications. Tables
-for `docs/explanation/calls-of-str0m.md`.
+`calls.py [CONTENDER ...] [--replications N] [--case C]`. Each case has tail drop of 300 ms and the media source of
+section 4.3, without audio. In a window of a case the capacity is constant, and the first seconds after a change are
+left out. The table has the goodput of each flow as a share of the capacity, the queueing delay of the bottleneck, the
+packets that its queue dropped, and what the viewer of the first flow had: means over the replications. It is the table
+of `docs/explanation/calls-of-str0m.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,12 +21,25 @@ import haltere
 SEED = 8867
 QUEUE_S = 0.3
 """RFC 8867 section 4.2."""
+COLUMNS = (
+    "case",
+    "window",
+    "Mbit/s",
+    "contender",
+    "goodput, % of it",
+    "queueing, ms",
+    "dropped, %",
+    "glass to glass, ms",
+    "p95",
+    "shown, %",
+    "freezes",
+)
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A case: the capacities forward and backward, Mbit/s from so many seconds on, the flows, and the windows that are looked at."""
+    """A case: capacities forward and backward (Mbit/s from so many seconds on), flows, and the windows that count."""
 
     name: str
     forward: tuple[tuple[int, float], ...]
@@ -115,9 +130,7 @@ def mean(values: Iterator[float | None]) -> float:
 def row(case: Case, contender: str, window: tuple[int, int], replications: int) -> str:
     """Return a line of the table."""
     scenario = case.scenario(contender, window)
-    results = [
-        haltere.run(scenario, seed=SEED, replication=k).raise_if_failed().data for k in range(replications)
-    ]
+    results = [haltere.run(scenario, seed=SEED, replication=k).raise_if_failed().data for k in range(replications)]
     first = [result["flows"][0] for result in results]
     bottleneck = [next(link for link in result["links"] if "bottleneck" in link["link"]) for result in results]
     capacity = case.capacity(window[0]) * 1e6
@@ -137,6 +150,12 @@ def row(case: Case, contender: str, window: tuple[int, int], replications: int) 
     return f"| {' | '.join([*cells, f'{delay:.0f}', f'{lost:.1f}', *seen])} |"
 
 
+def say(line: str) -> None:
+    """Write a line."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -144,13 +163,13 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=10)
     parser.add_argument("--case", help="only this one, such as 5.1")
     options = parser.parse_args()
-    print("| case | window | Mbit/s | contender | goodput, % of it | queueing, ms | dropped, % | glass to glass, ms | p95 | shown, % | freezes |")
-    print("|---|---|--:|---|---|--:|--:|--:|--:|--:|--:|")
+    say(f"| {' | '.join(COLUMNS)} |")
+    say("|---|---|--:|---|---|--:|--:|--:|--:|--:|--:|")
     for case in CASES:
         if options.case in (None, case.name):
             for window in case.windows:
                 for contender in options.contenders:
-                    print(row(case, contender, window, options.replications), flush=True)
+                    say(row(case, contender, window, options.replications))
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ pub enum Part {
 /// The estimates of the path's rate that an encoder follows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Estimate {
-    /// Those that the stack tells its application: str0m's are the mean of the estimates of 3 s, told when it has changed by 5 %.
+    /// The stack's own word to its application: str0m tells the mean of the estimates of 3 s when it has changed by 5 %.
     #[default]
     Told,
     /// Each that the congestion control makes, seen 20 times a second in its statistics.

@@ -17,7 +17,7 @@ impl Dice {
         Dice(0)
     }
 
-    /// What `work` gives, which draws from these dice.
+    /// Does `work`, which draws from these dice.
     pub fn lend<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let of_others = fastrand::get_seed();
         fastrand::seed(self.0);

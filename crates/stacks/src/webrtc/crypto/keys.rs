@@ -105,7 +105,7 @@ impl SigningKey for Signing {
     }
 }
 
-/// What stands before the point of a key on P-256 in a certificate: the curve's number, and a bit string of 66 bytes (RFC 5480 section 2).
+/// The bytes before the point of a key on P-256 in a certificate: the curve's number, and a bit string of 66 bytes (RFC 5480 section 2).
 const BEFORE_THE_POINT: [u8; 13] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00];
 /// Length of an uncompressed point.
 const POINT: usize = 65;
