@@ -22,7 +22,7 @@ DRAWN = '!page.document.querySelector("h1:empty")'
 
 
 def violations(page: Path, *, ready: str = DRAWN, fragment: str = "") -> list[str]:
-    """What axe finds wrong with a page: a line for each rule and element.
+    """Return the findings of axe on a page: a line for each rule and element.
 
     Args:
         ready: an expression of JavaScript that is true once `page`, its window, is to be judged.
