@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import haltere as package
 from conftest import Haltere
-from haltere.adhoc.conditions import Conditions
+from haltere.adhoc.conditions import Comparison, Conditions
 from haltere.adhoc.noticed import noticed
 from haltere.errors import InputError
 
@@ -28,7 +28,8 @@ def test_what_is_noticed_is_late_frozen_or_missing() -> None:
     said = noticed(["a", "b", "c"], [fine, late, frozen])
     assert "b is up to 300 ms behind (a: 80 ms)" in said
     assert "c freezes 4 times (a: never) and shows 20 frames a second (a: 30)" in said
-    assert "no difference" in noticed(["a", "b"], [fine, _entries(0.14, 0.2, 29)]), "below 150 ms nobody is disturbed"
+    said = noticed(["a", "b"], [fine, _entries(0.14, 0.2, 29)])
+    assert "no difference: pictures are up to 80 ms to 140 ms behind (95 %), freeze never to 0.2 times" in said
     assert "On this call the picture is up to 80 ms behind" in noticed(["a"], [fine])
     assert "would see nothing" in noticed(["a"], [[{"error": "x", "glass_to_glass_p95_s": None}]])
 
@@ -38,7 +39,7 @@ def test_few_runs_and_runs_that_scatter_tell_nothing() -> None:
     scattered = [one | {"freezes": 10 * (at % 5 == 0)} for at, one in enumerate(fine)]
     for said in (noticed(["a", "b"], [fine[:3], late[:3]]), noticed(["a", "b"], [fine, scattered])):
         assert said.startswith("The runs cannot tell whether a person on the call would notice a difference")
-        assert "b the picture" in said
+        assert "; b is up to" in said
 
 
 @pytest.mark.parametrize(("contenders", "replications"), [(2, 6), (3, 10), (4, 20)])
@@ -84,6 +85,20 @@ def test_calls_are_judged_by_their_latency(haltere: Haltere) -> None:
     assert "latency from glass to glass, 95th percentile" in " ".join(lines[told:])
     assert "calls of 8s" in lines[0]
     assert "https" not in lines[0]
+
+
+def test_a_production_stack_beside_the_model_needs_no_option(haltere: Haltere) -> None:
+    done = haltere("compare", "rtp/gcc", "rtp@str0m/gcc", "rtp/scream", *SHORT)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("2 replications; fidelity stack")
+    assert any(line.startswith(("A person on the call", "The runs cannot tell")) for line in lines)
+    what = Comparison(size="50kB", replications=2)
+    assert what.suited(["tcp/cubic", "quic@quinn/cubic"]).fidelity == "stack"
+    assert what.suited(["quic@model/cubic", "tcp/cubic"]).fidelity == "model"
+    assert Comparison(fidelity="linux").suited(["tcp@apache+wget2/cubic"]).fidelity == "linux"
+    with pytest.raises(InputError, match='choose fidelity "stack"'):
+        package.compare(["quic/cubic", "quic@quinn/cubic"], size="50kB", replications=2)
 
 
 def test_entries_of_calls_have_their_columns(haltere: Haltere) -> None:

@@ -148,6 +148,7 @@ def compare(contenders: Sequence[str], what: Comparison) -> Compared:
         from haltere.adhoc.verdict import decides  # noqa: PLC0415 (statistics load numpy and scipy)
 
         decides(what.metric)
+    what = what.suited(contenders)
     entries = measure(contenders, what, replications=what.replications, seed=what.seed, workers=what.workers)
     found = Compared(entries, schema=ENTRY | (PROBED if what.probe is not None else {}))
     found._what = what

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LINK, RUNS = "The link", "How"
 """Headings under which the help of the commands lists options; the others stand under no heading."""
 SHARE_MEASURED_FROM = "10s"
+_BARE = frozenset({"quic", "mpquic"})
+"""Contenders that are a production stack at `stack` and the model's elsewhere."""
 _OF_OBJECTS = ("size", "app")
 """Conditions of flows that calls have not."""
 STAGGER_MS = 100
@@ -274,7 +276,8 @@ class Conditions(PathConditions):
     fidelity: Annotated[
         Fidelity,
         About(
-            f"Where: {summaries()}.",
+            f"Where: {summaries()}. A comparison of rtp@str0m, tcp@linux and their like is at stack by itself, unless "
+            "quic/… stands beside them, which is a production stack there.",
             RUNS,
         ),
     ] = "model"
@@ -478,6 +481,16 @@ class Comparison(Conditions):
             right = "`queues` alone; each of several paths has its own queue, such as rate=20Mbit/s,queue=50p"
             beside = "`queue`" if self.queue is not None else "`paths`"
             raise ArgumentError(f"is given besides {beside}", field="queues", right=right)
+
+    def suited(self, contenders: Sequence[str]) -> "Comparison":
+        """Return the conditions at the fidelity that the contenders need.
+
+        That is `stack` in the place of the model, if one of them is a real stack, kernel or program. Beside `quic/…`,
+        which is another contender there, it stays as it is, and the contender is refused with what would be right.
+        """
+        names = {one.partition("/")[0] for one in contenders}
+        real = any("@" in name and not name.endswith("@model") for name in names)
+        return replace(self, fidelity="stack") if self.fidelity == "model" and real and not names & _BARE else self
 
     @property
     def each(self) -> "tuple[Comparison, ...]":

@@ -99,12 +99,19 @@ def noticed(names: Sequence[str], groups: Sequence[Sequence[Entry]]) -> str:
         said = "; ".join(f"{name} {' and '.join(own)}" for name, own in told.items())
         more = "; the runs cannot tell whether there is more" if unsure else ""
         return f"A person on the call would notice that {said}{more}."
-    verdict = (
-        "A person on the call would notice no difference"
-        if alike
-        else ("The runs cannot tell whether a person on the call would notice a difference (more replications may)")
+    if alike:
+        behind, frozen, rate = (_range(calls, aspect) for aspect in _ASPECTS)
+        seen = f"pictures are up to {behind} behind (95 %), freeze {frozen} and show {rate} frames a second"
+        return f"A person on the call would notice no difference: {seen}."
+    seen = "; ".join(f"{one.name} {_seen(one)}" for one in calls)
+    return (
+        f"The runs cannot tell whether a person on the call would notice a difference (more replications may): {seen}."
     )
-    return f"{verdict}: {'; '.join(f'with {one.name} the picture {_seen(one)}' for one in calls)}."
+
+
+def _range(calls: Sequence[_Call], aspect: _Aspect) -> str:
+    ends = [aspect.other(end([one.mean(aspect) for one in calls])) for end in (min, max)]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def _call(name: str, group: Sequence[Entry]) -> _Call:

@@ -33,6 +33,7 @@ def command(contenders: list[str], what: Comparison, *, as_json: bool, out: Path
         refuse_format(out)
     if what.metric is not None:
         decides(what.metric)
+    what = what.suited(contenders)
     with show.progress("comparing") as advance, stop_on_interrupt() as stop:
         entries = measure(
             contenders,
@@ -101,7 +102,8 @@ def _headline(conditions: Comparison, contenders: Sequence[str], replications: i
         sent += {"up": " up", "both": " down and up at once"}[conditions.direction]
     probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
     app = "" if calls else f" over {conditions.app}"
-    return f"{'; '.join(paths)}; {sent}{app}{probe}; {counted(replications, 'replication')}"
+    where = "" if conditions.fidelity == "model" else f"; fidelity {conditions.fidelity}"
+    return f"{'; '.join(paths)}; {sent}{app}{probe}; {counted(replications, 'replication')}{where}"
 
 
 def _column(entries: Entries, name: str) -> list[float]:
