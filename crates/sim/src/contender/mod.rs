@@ -337,7 +337,7 @@ pub fn catalogue() -> Vec<Row> {
     let quic_rows = rows(Transport::Quic, QUIC, &quic).chain(of_switches(Transport::Quic));
     let mptcp = mptcp::Config::new(tcp_config);
     let several = rows(Transport::Mptcp, MPTCP, &mptcp).chain(rows(Transport::Mpquic, MPQUIC, &quic));
-    tcp.into_iter().chain(quic_rows).chain(several).collect()
+    tcp.into_iter().chain(quic_rows).chain(several).chain(of_switches(Transport::Rtp)).collect()
 }
 
 fn rows<'a, C>(transport: Transport, table: &'a [Mechanism<C>], fresh: &'a C) -> impl Iterator<Item = Row> + 'a {
