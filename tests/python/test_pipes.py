@@ -60,7 +60,7 @@ def test_validate_keeps_a_contender_whole(haltere: Haltere, monkeypatch: pytest.
     quantity = Quantity(0, "completion_s", None, None)
     found = Validation((CONTENDER,), (quantity, replace(quantity, flow=-1)), {}, 0.01, {"version": LONG})
     monkeypatch.setattr(validate_command, "validate", lambda *_arguments, **_options: found)
-    monkeypatch.setattr("haltere.figures.trace_figure", lambda *_: None)
+    monkeypatch.setattr("haltere.figures.trace.trace_figure", lambda *_: None)
     text = haltere("validate", CONTENDER, "--out", str(tmp_path)).stdout
     assert lines_with(text, CONTENDER) == 1
     assert lines_with(text, LONG) == 1

@@ -490,7 +490,9 @@ class Comparison(Conditions):
         """
         names = {one.partition("/")[0] for one in contenders}
         real = any("@" in name and not name.endswith("@model") for name in names)
-        return replace(self, fidelity="stack") if self.fidelity == "model" and real and not names & _BARE else self
+        if not fidelities.of(self.fidelity).modelled or not real or names & _BARE:
+            return self
+        return replace(self, fidelity="stack")
 
     @property
     def each(self) -> "tuple[Comparison, ...]":

@@ -9,6 +9,7 @@ from typing import Any
 from rich import box
 from rich.markup import escape
 
+from haltere import fidelity as fidelities
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import measure
 from haltere.adhoc.conditions import Comparison, is_call
@@ -102,7 +103,7 @@ def _headline(conditions: Comparison, contenders: Sequence[str], replications: i
         sent += {"up": " up", "both": " down and up at once"}[conditions.direction]
     probe = "" if conditions.probe is None else f"; {probes.described(conditions.probe)}"
     app = "" if calls else f" over {conditions.app}"
-    where = "" if conditions.fidelity == "model" else f"; fidelity {conditions.fidelity}"
+    where = "" if fidelities.of(conditions.fidelity).modelled else f"; fidelity {conditions.fidelity}"
     return f"{'; '.join(paths)}; {sent}{app}{probe}; {counted(replications, 'replication')}{where}"
 
 
