@@ -124,8 +124,8 @@ def test_another_metric_may_decide(haltere: Haltere) -> None:
 
 
 def test_from_python_the_verdict_is_that_of_calls() -> None:
-    what = {"duration": "8s", "replications": 2, "rate": "2Mbit/s"}
-    found = package.compare(["rtp/gcc", "rtp/nada"], **what)  # type: ignore[arg-type]
+    what: dict[str, Any] = {"duration": "8s", "replications": 2, "rate": "2Mbit/s"}
+    found = package.compare(["rtp/gcc", "rtp/nada"], **what)
     assert found.verdict.startswith("The runs cannot tell whether a person on the call")
     assert found.leads["metric"].to_list() == ["glass_to_glass_p95"]
 

@@ -163,7 +163,7 @@ fn acts(base: &str, changed: &str) -> bool {
 fn every_switch_changes_the_result_of_some_scenario() {
     let mut dead = Vec::new();
     for row in catalogue() {
-        // Those of production stacks do nothing in the model.
+        // Switches of production stacks do nothing in the model.
         if matches!(
             (row.transport, row.name),
             ("quic", "stockbuffers" | "haltere" | "nullcipher") | ("rtp", "rawestimate")

@@ -201,7 +201,7 @@ impl Endpoint for Connection {
         match *body {
             Packet::Check(check) => self.on_check(check, cx.now),
             Packet::Media(media) => {
-                // What comes from the peer opens the path as well as the answer that was lost, or that comes later.
+                // A packet of media opens the path, too, where the answer to the check was lost or comes later.
                 self.open_path(cx.now);
                 let frame = self.receiver.on_media(&media, (len, ecn), cx.now);
                 self.events.extend(frame.map(|frame| Event::Media(News::Frame(frame))));

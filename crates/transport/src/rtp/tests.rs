@@ -228,7 +228,7 @@ fn three_calls_share_a_link() {
         let shares: Vec<f64> = courses.iter().map(|course| course.target(80, 120)).collect();
         let (least, most) =
             (shares.iter().copied().fold(f64::MAX, f64::min), shares.iter().copied().fold(0.0, f64::max));
-        // Those of SCReAM, which begin at one instant here, are farthest apart.
+        // SCReAM's calls, which begin at one instant here, are farthest apart.
         assert!(least > 0.35 * most && shares.iter().sum::<f64>() < 3e6, "{control:?}: {shares:?}");
     }
 }

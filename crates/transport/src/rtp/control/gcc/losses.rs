@@ -51,7 +51,7 @@ impl ByLosses {
         (self.told, self.lost) = (0, 0);
         let now = heard.now;
         if share > MANY && self.decreased.is_none_or(|last| last + DECREASE_PAUSE + rtt <= now) {
-            // What is not used cannot be lowered.
+            // A rate that is not used cannot be lowered.
             self.rate = (used * (1.0 - 0.5 * share)).max(self.range.least);
             self.decreased = Some(now);
         } else if share < FEW && self.increased + INCREASE_PAUSE <= now {
