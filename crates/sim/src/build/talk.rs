@@ -27,7 +27,7 @@ impl Talk {
     pub fn of(flow: &Flow, kit: &Kit) -> Talk {
         let contender = &*kit.contender;
         if let Task::Call { call, .. } = &flow.task {
-            return Talk::Call(*call, kit.streams.named(&format!("{}/encoder", kit.name)));
+            return Talk::Call(call.clone(), kit.streams.named(&format!("{}/encoder", kit.name)));
         }
         let framing = match (flow.app(), contender.transport.is_quic()) {
             (App::Http1, _) => Framing::Http1,
@@ -58,7 +58,7 @@ impl Talk {
             Talk::One(script, _) => Box::new(Dialogue::client(script, server)),
             Talk::Copy(channel) => Box::new(CopyClient::new(channel, server)),
             Talk::Page(visit) => Box::new(Browser::new(visit.as_ref().clone(), server)),
-            Talk::Call(call, _) => Box::new(Viewer::new(*call, server)),
+            Talk::Call(call, _) => Box::new(Viewer::new(call, server)),
         }
     }
 
@@ -69,7 +69,7 @@ impl Talk {
             Talk::One(script, Some(supply)) => Box::new(Dialogue::supplied(script, supply)),
             Talk::Copy(channel) => Box::new(CopyServer::new(channel)),
             Talk::Page(visit) => Box::new(Origin::new(visit.as_ref().clone())),
-            Talk::Call(call, stream) => Box::new(Encoder::new(*call, stream.clone())),
+            Talk::Call(call, stream) => Box::new(Encoder::new(call.clone(), stream.clone())),
         }
     }
 }
