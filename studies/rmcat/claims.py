@@ -1,0 +1,278 @@
+"""What RFC 8867 expects of a congestion control of calls, case by case and control by control.
+
+The RFC gives no bounds. Those here were fixed before there were results. *Used* means that calls get at least two thirds of
+what they could: the capacity without audio, or 1.5 Mbit/s each if that is less. A delay is *low* if 95 % of the frames are
+shown within 400 ms, which ITU-T G.114 gives as the limit for conversations. Rates are *fair* if Jain's index is at least 0.9,
+and a call is not *starved* if it has nine tenths of its least rate. Intervals are at 95 % over replications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from haltere.claims import (
+    Claim,
+    Evidence,
+    MissingDataError,
+    Verdict,
+    all_of,
+    answer,
+    below,
+    claim,
+    exceeds,
+    few,
+    value,
+)
+from haltere.claims.comparison import geometric
+from haltere.metrics.tables import Tables
+from haltere.stats import Interval, mean
+
+Numbers = NDArray[np.float64]
+
+CONTROLS = {
+    "GCC": "rtp/gcc",
+    "NADA": "rtp/nada",
+    "SCReAM": "rtp/scream",
+    "str0m": "rtp@str0m/gcc",
+}
+WHOSE = "RFC 8867"
+
+AUDIO = 0.036
+"""Mbit/s of the audio beside each call, with headers."""
+MOST = 1.5
+LEAST = 0.15
+"""Mbit/s that a call's encoder writes at most and at least."""
+
+USED = 2 / 3
+LATE_MS = 400.0
+FAIR = 0.9
+ALIVE = 0.9 * LEAST
+STEADY = 0.2
+"""The largest variation of the rate over seconds: that of the encoder itself is about 5 %."""
+KEPT = 0.8
+"""The least part of a rate that is kept where the RFC compares with another case."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the calls of one control had in one window of a case: a row a replication, a column a call."""
+
+    tables: Tables
+    experiment: str
+    control: str
+
+    def calls(self, column: str, **at: str) -> Numbers:
+        """Return a column of each call."""
+        return self.flows(column, pl.col("contender") == self.control, **at)
+
+    def flows(self, column: str, which: pl.Expr, **at: str) -> Numbers:
+        """Return a column of some flows."""
+        levels = {"control": self.control, **at}
+        runs = self.tables.experiment_runs(self.experiment).filter(
+            pl.col("status") == "ok", *(pl.col(name) == level for name, level in levels.items())
+        )
+        if runs.height < 2:
+            raise MissingDataError(f"{few(runs.height)} of {self.control} in {self.experiment}")
+        flows = self.tables.flows.filter(which).select("run_id", "flow", pl.col(column).cast(pl.Float64).alias("value"))
+        wide = (
+            runs.select("run_id", "replication")
+            .join(flows, on="run_id")
+            .sort("flow")
+            .pivot(on="flow", index="replication", values="value")
+            .sort("replication")
+        )
+        return wide.drop("replication").to_numpy().astype(np.float64)
+
+    def rates(self, **at: str) -> Numbers:
+        """Return the goodput of each call, Mbit/s."""
+        return self.calls("goodput_bps", **at) / 1e6
+
+    def used(self, name: str, capacity: float, **at: str) -> Evidence:
+        """The part "the calls use what they could", of a capacity in Mbit/s."""
+        rates = self.rates(**at)
+        count = rates.shape[1]
+        share = rates.sum(axis=1) / min(capacity - count * AUDIO, count * MOST)
+        return exceeds(f"Used, {name}", mean(share), USED, "%")
+
+    def low(self, name: str, **at: str) -> Evidence:
+        """The part "the delay is low": the mean over the calls."""
+        late = 1e3 * self.calls("glass_to_glass_p95_s", **at)
+        if not np.isfinite(late).all():
+            raise MissingDataError(f"a call of {self.control} showed no frame, {name}")
+        return below(f"95 % of frames are shown within, {name}", mean(late.mean(axis=1)), LATE_MS, "ms")
+
+    def fair(self, name: str, **at: str) -> Evidence:
+        """The part "the rates are fair"."""
+        rates = self.rates(**at)
+        index = rates.sum(axis=1) ** 2 / (rates.shape[1] * (rates**2).sum(axis=1))
+        return exceeds(f"Jain's index, {name}", mean(index), FAIR)
+
+    def alive(self, name: str, **at: str) -> Evidence:
+        """The part "no call starves": the least of them."""
+        return exceeds(f"Least goodput of a call, {name}", mean(1e3 * self.rates(**at).min(axis=1)), 1e3 * ALIVE, "kbit/s")
+
+
+Parts = Callable[[Seen], Iterator[Evidence]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A section of the RFC: its experiment, what is expected, and how it is judged."""
+
+    section: str
+    experiment: str
+    expected: str
+    parts: Parts
+
+    def claim(self, name: str) -> Claim[Tables]:
+        """Return the claim for one control."""
+
+        def judged(tables: Tables) -> Verdict:
+            return all_of(*self.parts(Seen(tables, self.experiment, CONTROLS[name])))
+
+        judged.__name__ = f"{self.parts.__name__}_{name.lower()}"
+        judged.__doc__ = self.parts.__doc__
+        return claim(f"{name}: {self.expected}", source=f"section {self.section}", whose=WHOSE)(judged)
+
+
+def one_flow(seen: Seen) -> Iterator[Evidence]:
+    """For each capacity, with one-way delays of 50 and 100 ms: the call uses what it could, its delay is low, and at the first
+    capacity its rate varies by at most 20 %."""
+    for delay in ("50ms", "100ms"):
+        for window, capacity in (("1 Mbit/s", 1.0), ("2.5 Mbit/s", 2.5), ("0.6 Mbit/s", 0.6), ("1 Mbit/s again", 1.0)):
+            at = {"window": window, "delay": delay}
+            yield seen.used(f"{window}, {delay}", capacity, **at)
+            yield seen.low(f"{window}, {delay}", **at)
+        varied = seen.calls("rate_variation", window="1 Mbit/s", delay=delay)
+        yield below(f"Variation of the rate, 1 Mbit/s, {delay}", mean(varied.mean(axis=1)), STEADY, "%")
+
+
+def two_flows(seen: Seen) -> Iterator[Evidence]:
+    """For each capacity: the calls use what they could, and their delay is low."""
+    for window, capacity in (
+        ("4 Mbit/s", 4.0), ("2 Mbit/s", 2.0), ("3.5 Mbit/s", 3.5), ("1 Mbit/s", 1.0), ("2 Mbit/s again", 2.0),
+    ):  # fmt: skip
+        yield seen.used(window, capacity, window=window)
+        yield seen.low(window, window=window)
+
+
+def feedback(seen: Seen) -> Iterator[Evidence]:
+    """For each capacity forward: the call forward has at least 0.8 times the goodput that it has where the path backward is
+    free, and its delay is low."""
+    forward = pl.col("label") == "forward"
+    for window in ("2 Mbit/s", "1 Mbit/s", "0.5 Mbit/s", "2 Mbit/s again"):
+        rates = [seen.flows("goodput_bps", forward, window=window, backward=one) for one in ("congested", "free")]
+        late = 1e3 * seen.flows("glass_to_glass_p95_s", forward, window=window, backward="congested")
+        kept = geometric(np.log(rates[0] / rates[1]).mean(axis=1))
+        yield exceeds(f"Goodput with a congested path backward ÷ with a free one, {window}", kept, KEPT)
+        yield below(f"95 % of frames are shown within, {window}", mean(late.mean(axis=1)), LATE_MS, "ms")
+
+
+def sharing(seen: Seen) -> Iterator[Evidence]:
+    """From 60 s on, when all three are there: their rates are fair, they use what they could, and their delay is low."""
+    at = {"window": "all three"}
+    yield seen.fair("three calls", **at)
+    yield seen.used("three calls", 3.5, **at)
+    yield seen.low("three calls", **at)
+
+
+def rtts(seen: Seen) -> Iterator[Evidence]:
+    """From 100 s on: the rates of five calls with one-way delays of 10 to 150 ms are fair, they use what they could, and
+    their delay is low."""
+    at = {"window": "all five"}
+    yield seen.fair("five calls", **at)
+    yield seen.used("five calls", 4.0, **at)
+    yield seen.low("five calls", **at)
+
+
+def long_tcp(seen: Seen) -> Iterator[Evidence]:
+    """With queues of 300 and 1000 ms, beside NewReno and CUBIC: the call is not starved, and call and TCP use two thirds of
+    the capacity together."""
+    for queue in ("300 ms", "1000 ms"):
+        for tcp in ("newreno", "cubic"):
+            at = {"window": "both", "queue": queue, "tcp": tcp}
+            every = seen.flows("goodput_bps", pl.lit(True), **at).sum(axis=1) / 1e6
+            yield seen.alive(f"{queue}, {tcp}", **at)
+            yield exceeds(f"Used together, {queue}, {tcp}", mean(every / (2.0 - AUDIO)), USED, "%")
+
+
+def short_tcp(seen: Seen) -> Iterator[Evidence]:
+    """Beside the short flows no call is starved; after them the calls have nine tenths of their goodput before, or more."""
+    before, after = (seen.rates(window=window).sum(axis=1) for window in ("before", "after"))
+    yield seen.alive("beside short flows", window="beside short flows")
+    yield exceeds("Goodput after ÷ before", geometric(np.log(after / before)), 0.9)
+
+
+def pause(seen: Seen) -> Iterator[Evidence]:
+    """In the pause the two others have nine tenths of the largest rate each; after it rates are fair, and the sum is at least
+    nine tenths of that before."""
+    others = pl.col("label").is_in(["first", "third"])
+    rates = seen.flows("goodput_bps", others, window="pause").min(axis=1) / 1e6
+    before, after = (seen.rates(window=window).sum(axis=1) for window in ("before the pause", "after the pause"))
+    yield exceeds("Least goodput of the others in the pause", mean(rates), 0.9 * MOST, "Mbit/s")
+    yield seen.fair("after the pause", window="after the pause")
+    yield exceeds("Goodput after ÷ before", geometric(np.log(after / before)), 0.9)
+
+
+CASES = (
+    Case("5.1", "one-flow", "a single call follows a capacity that changes, steadily and with a low delay.", one_flow),
+    Case("5.2", "two-flows", "two calls follow a capacity that changes.", two_flows),
+    Case("5.3", "feedback", "a congested path backward does little harm forward.", feedback),
+    Case("5.4", "sharing", "three calls converge to equal rates with a low delay.", sharing),
+    Case("5.5", "rtts", "calls of different delays converge to equal rates.", rtts),
+    Case("5.6", "long-tcp", "a call beside a long TCP flow keeps its least rate.", long_tcp),
+    Case("5.7", "short-tcp", "calls survive short TCP flows and recover.", short_tcp),
+    Case("5.8", "pause", "others take the rate of a call that pauses, and share again after it.", pause),
+)
+
+CLAIMS = [case.claim(name) for case in CASES for name in CONTROLS]
+
+
+@answer
+def in_short(tables: Tables) -> list[str]:
+    """How many of the cases each control passes."""
+    found = outcomes(tables)
+    passed = {name: sum(row[name] == "confirmed" for row in found) for name in CONTROLS}
+    failed = {name: sum(row[name] == "contradicted" for row in found) for name in CONTROLS}
+    said = ", ".join(f"{name} {passed[name]} (and not {failed[name]})" for name in CONTROLS)
+    return [f"Of the {len(CASES)} cases of RFC 8867, these behave as expected: {said}; the others are undecided."]
+
+
+def outcomes(tables: Tables) -> list[dict[str, str]]:
+    """Return the verdict of each case for each control."""
+    rows = []
+    for case in CASES:
+        row = {"case": f"{case.section}: {case.expected.rstrip('.')}"}
+        rows.append(row | {name: case.claim(name).verdict(tables).outcome.value for name in CONTROLS})
+    return rows
+
+
+@value
+def verdicts(tables: Tables) -> pl.DataFrame:
+    """The verdicts of all cases and controls."""
+    return pl.DataFrame(outcomes(tables))
+
+
+@value
+def near_str0m(tables: Tables) -> Interval:
+    """The goodput of the model's GCC over that of str0m's in windows of 5.1 to 5.5: the median over windows of each replication."""
+    windows = {
+        "one-flow": ("1 Mbit/s", "2.5 Mbit/s", "0.6 Mbit/s", "1 Mbit/s again"),
+        "two-flows": ("4 Mbit/s", "2 Mbit/s", "3.5 Mbit/s", "1 Mbit/s", "2 Mbit/s again"),
+        "feedback": ("2 Mbit/s", "1 Mbit/s", "0.5 Mbit/s", "2 Mbit/s again"),
+        "sharing": ("all three",),
+        "rtts": ("all five",),
+    }
+    other = {"one-flow": {"delay": "50ms"}, "feedback": {"backward": "congested"}}
+    ratios = []
+    for experiment, names in windows.items():
+        for window in names:
+            at = {"window": window, **other.get(experiment, {})}
+            sums = [Seen(tables, experiment, CONTROLS[name]).rates(**at).sum(axis=1) for name in ("GCC", "str0m")]
+            ratios.append(np.log(sums[0] / sums[1]))
+    return geometric(np.median(np.array(ratios), axis=0))
