@@ -1,4 +1,4 @@
-"""What RFC 8867 expects of a congestion control of calls, case by case and control by control.
+"""What RFC 8867 and RFC 8869 expect of a congestion control of calls, case by case and control by control.
 
 The RFC gives no bounds. Those here were fixed before there were results. *Used* means that calls get at least two
 thirds of what they could: the capacity without audio, or 1.5 Mbit/s each if that is less. A delay is *low* if 95 %
@@ -42,6 +42,7 @@ CONTROLS = {
     "str0m": "rtp@str0m/gcc",
 }
 WHOSE = "RFC 8867"
+WIRELESS = "RFC 8869"
 
 AUDIO = 0.036
 """Mbit/s of the audio beside each call, with headers."""
@@ -135,6 +136,7 @@ class Case:
     experiment: str
     expected: str
     parts: Parts
+    whose: str = WHOSE
 
     def claim(self, name: str) -> Claim[Tables]:
         """Return the claim for one control."""
@@ -144,7 +146,7 @@ class Case:
 
         judged.__name__ = f"{self.parts.__name__}_{name.lower()}"
         judged.__doc__ = self.parts.__doc__
-        return claim(f"{name}: {self.expected}", source=f"section {self.section}", whose=WHOSE)(judged)
+        return claim(f"{name}: {self.expected}", source=f"section {self.section}", whose=self.whose)(judged)
 
 
 def one_flow(seen: Seen) -> Iterator[Evidence]:
@@ -227,6 +229,37 @@ def pause(seen: Seen) -> Iterator[Evidence]:
     yield exceeds("Goodput after ÷ before", geometric(np.log(after / before)), 0.9)
 
 
+def home(seen: Seen) -> Iterator[Evidence]:
+    """Each of the two calls has at least two thirds of the line's 1 Mbit/s in its direction, and its delay is low."""
+    for way in ("up", "down"):
+        which = pl.col("label") == way
+        rates = seen.flows("goodput_bps", which).mean(axis=1) / 1e6
+        yield exceeds(f"Used, {way}", mean(rates), USED, "%")
+        yield seen.low_of(which, way)
+
+
+def home_tcp(seen: Seen) -> Iterator[Evidence]:
+    """The call has at least half of an equal share of 1 Mbit/s, and call and TCP use two thirds of it together."""
+    rates = [seen.flows("goodput_bps", pl.col("label") == label).mean(axis=1) / 1e3 for label in ("call", "TCP")]
+    yield exceeds("Goodput of the call", mean(rates[0]), 250, "kbit/s")
+    yield exceeds("Used together", mean((rates[0] + rates[1]) / 1e3), USED, "%")
+
+
+def office(seen: Seen) -> Iterator[Evidence]:
+    """Of 16 calls, all down or all up: their goodput is at least 0.8 times that of 16 TCP flows, or of all at the largest
+    rate, their rates are fair, and their delay is low. Of 4, each has nine tenths of the largest rate on average."""
+    for way in ("down", "up"):
+        at = {"calls": "16", "way": way}
+        together = seen.rates(**at).sum(axis=1)
+        tcp = Seen(seen.tables, seen.experiment, "tcp/newreno").rates(**at).sum(axis=1)
+        kept = geometric(np.log(together / np.minimum(tcp, 16 * MOST)))
+        yield exceeds(f"Goodput of 16 calls ÷ of 16 TCP flows, {way}", kept, KEPT)
+        yield seen.fair(f"16 calls, {way}", **at)
+        yield seen.low(f"16 calls, {way}", **at)
+        few_calls = seen.rates(calls="4", way=way).mean(axis=1)
+        yield exceeds(f"Goodput of one of 4 calls, {way}", mean(few_calls), 0.9 * MOST, "Mbit/s")
+
+
 CASES = (
     Case("5.1", "one-flow", "a single call follows a capacity that changes, steadily and with a low delay.", one_flow),
     Case("5.2", "two-flows", "two calls follow a capacity that changes.", two_flows),
@@ -236,6 +269,9 @@ CASES = (
     Case("5.6", "long-tcp", "a call beside a long TCP flow keeps its least rate.", long_tcp),
     Case("5.7", "short-tcp", "calls survive short TCP flows and recover.", short_tcp),
     Case("5.8", "pause", "others take the rate of a call that pauses, and share again after it.", pause),
+    Case("3.1", "home", "a call each way fills a line behind Wi-Fi with a low delay.", home, WIRELESS),
+    Case("3.1", "home-tcp", "a call behind Wi-Fi gets a share beside TCP.", home_tcp, WIRELESS),
+    Case("3.2", "office", "calls share a cell of Wi-Fi fairly and as fast as TCP.", office, WIRELESS),
 )
 
 CLAIMS = [case.claim(name) for case in CASES for name in CONTROLS]
@@ -248,14 +284,14 @@ def in_short(tables: Tables) -> list[str]:
     passed = {name: sum(row[name] == "confirmed" for row in found) for name in CONTROLS}
     failed = {name: sum(row[name] == "contradicted" for row in found) for name in CONTROLS}
     said = ", ".join(f"{name} {passed[name]} (and not {failed[name]})" for name in CONTROLS)
-    return [f"Of the {len(CASES)} cases of RFC 8867, these behave as expected: {said}; the others are undecided."]
+    return [f"Of the {len(CASES)} cases, these behave as expected: {said}; the others are undecided."]
 
 
 def outcomes(tables: Tables) -> list[dict[str, str]]:
     """Return the verdict of each case for each control."""
     rows = []
     for case in CASES:
-        row = {"case": f"{case.section}: {case.expected.rstrip('.')}"}
+        row = {"case": f"{case.whose}, {case.section}: {case.expected.rstrip('.')}"}
         rows.append(row | {name: case.claim(name).verdict(tables).outcome.value for name in CONTROLS})
     return rows
 
