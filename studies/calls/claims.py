@@ -1,8 +1,10 @@
-"""What queues and congestion controls do for calls beside downloads, by rules that were fixed before there were results.
+"""What queues and congestion controls do for calls beside downloads, by rules that were fixed before there were
+results.
 
 A call is *alive* if at least 95 % of its frames are shown, 95 % of these within 400 ms (ITU-T G.114's limit for
-conversations), if it freezes at most once a minute, and if it has at least 500 kbit/s. Latencies are the 95th percentile from
-glass to glass of a call; differences are within each replication, and intervals are at 95 % over replications.
+conversations), if it freezes at most once a minute, and if it has at least 500 kbit/s. Latencies are the 95th
+percentile from glass to glass of a call; differences are within each replication, and intervals are at 95 % over
+replications.
 """
 
 from __future__ import annotations
@@ -92,7 +94,8 @@ def later(tables: Tables, control: str, queue: str, download: str) -> Numbers:
     whose="Høiland-Jørgensen et al. 2018",
 )
 def own_queues(tables: Tables) -> Verdict:
-    """Under FQ-CoDel and CAKE, for each control and download, the latency of a call is at most 50 ms longer than alone."""
+    """Under FQ-CoDel and CAKE, for each control and download, the latency of a call is at most 50 ms longer than
+    alone."""
     return all_of(
         *(
             below(
@@ -110,7 +113,8 @@ def own_queues(tables: Tables) -> Verdict:
 
 @claim("In a long queue without management, a download that fills it delays every call.", source="our expectation")
 def long_queue(tables: Tables) -> Verdict:
-    """With drop-tail of 1000 packets, for each control beside CUBIC, the latency is at least 50 ms longer than alone."""
+    """With drop-tail of 1000 packets, for each control beside CUBIC, the latency is at least 50 ms longer than
+    alone."""
     return all_of(
         *(
             exceeds(
@@ -127,8 +131,8 @@ def long_queue(tables: Tables) -> Verdict:
     whose="Carlucci et al. 2016",
 )
 def fair_beside_tcp(tables: Tables) -> Verdict:
-    """With drop-tail beside CUBIC, on each wired network, a call of GCC has at least half of the goodput that it has alone,
-    in the model and with str0m."""
+    """With drop-tail beside CUBIC, on each wired network, a call of GCC has at least half of the goodput that it
+    has alone, in the model and with str0m."""
     parts = []
     for control in ("GCC", "str0m's GCC"):
         for network in NETWORKS:
@@ -145,8 +149,8 @@ def fair_beside_tcp(tables: Tables) -> Verdict:
     whose="Johansson et al. 2025",
 )
 def short_queues(tables: Tables) -> Verdict:
-    """Under DualPI2, for each download, the latency of SCReAM with L4S is at most 50 ms longer than alone, and shorter than
-    that of SCReAM without L4S."""
+    """Under DualPI2, for each download, the latency of SCReAM with L4S is at most 50 ms longer than alone, and
+    shorter than that of SCReAM without L4S."""
     parts: list[Evidence] = []
     for download, contender in DOWNLOADS.items():
         own = mean(later(tables, "SCReAM, L4S", "DualPI2", download))
@@ -166,7 +170,8 @@ def short_queues(tables: Tables) -> Verdict:
     paper="150 kbit/s",
 )
 def least_rate(tables: Tables) -> Verdict:
-    """For each control, the least goodput over all queues, networks and downloads is at least nine tenths of 150 kbit/s."""
+    """For each control, the least goodput over all queues, networks and downloads is at least nine tenths of 150
+    kbit/s."""
     parts = []
     for control in CONTROLS:
         every = [
@@ -178,7 +183,8 @@ def least_rate(tables: Tables) -> Verdict:
 
 @value
 def alive_by_queue(tables: Tables) -> pl.DataFrame:
-    """In how many percent of its calls beside downloads each control is alive, by queue: four networks, two downloads."""
+    """In how many percent of its calls beside downloads each control is alive, by queue: four networks, two
+    downloads."""
     rows = []
     for queue in QUEUES:
         row: dict[str, object] = {"queue": queue}

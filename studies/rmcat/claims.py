@@ -351,3 +351,56 @@ def queues(tables: Tables) -> pl.DataFrame:
         }
         rows.append({"control": name} | {window: mean(delays).value for window, delays in means.items()})
     return pl.DataFrame(rows).with_columns(pl.exclude("control").round(1))
+
+
+BESIDE = ("rtp/gcc", "rtp@str0m/gcc", "rtp@str0m/gcc+rawestimate")
+SECTIONS = {
+    "one-flow": "5.1",
+    "two-flows": "5.2",
+    "feedback": "5.3",
+    "sharing": "5.4",
+    "rtts": "5.5",
+    "long-tcp": "5.6",
+}
+
+
+def bottleneck(seen: Seen, **at: str) -> tuple[float, float]:
+    """Return the mean wait at the bottleneck, ms, and the share of packets that its queue dropped, forward."""
+    levels = {"control": seen.control, **at}
+    found = (
+        seen.tables.experiment_runs(seen.experiment)
+        .filter(pl.col("status") == "ok", *(pl.col(name) == level for name, level in levels.items()))
+        .select("run_id")
+        .join(seen.tables.links.filter(pl.col("link") == "bottleneck", pl.col("direction") == "down"), on="run_id")
+    )
+    dropped = found["dropped_queue"].to_numpy() / np.maximum(found["offered_packets"].to_numpy(), 1)
+    return float(1e3 * found["mean_queueing_delay_s"].to_numpy().mean()), float(dropped.mean())
+
+
+@value
+def windows(tables: Tables) -> pl.DataFrame:
+    """What the model's GCC and str0m's had in the windows of 5.1 to 5.6: means over replications."""
+    rows = []
+    for experiment, names in (WINDOWS | {"long-tcp": ("both",)}).items():
+        also = ALSO.get(experiment, {"queue": "300 ms", "tcp": "newreno"} if experiment == "long-tcp" else {})
+        for window in names:
+            for control in BESIDE:
+                at = {"window": window, **also}
+                seen = Seen(tables, experiment, control)
+                waits, dropped = bottleneck(seen, **at)
+                late = np.nan_to_num(1e3 * seen.calls("glass_to_glass_p95_s", **at)[:, 0], nan=NO_PICTURE_MS)
+                sent, shown = (seen.calls(name, **at)[:, 0] for name in ("frames_sent", "frames_shown"))
+                rows.append(
+                    {
+                        "case": SECTIONS[experiment],
+                        "window": window,
+                        "contender": f"`{control}`",
+                        "goodput, Mbit/s": " + ".join(f"{one:.2f}" for one in seen.rates(**at).mean(axis=0)),
+                        "queueing, ms": round(waits),
+                        "dropped, %": round(100 * dropped, 1),
+                        "95 % of frames within, ms": round(float(late.mean())),
+                        "shown, %": round(100 * float((shown / np.maximum(sent, 1)).mean())),
+                        "freezes": round(float(seen.calls("freezes", **at)[:, 0].mean()), 1),
+                    }
+                )
+    return pl.DataFrame(rows)
