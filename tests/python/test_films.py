@@ -35,7 +35,7 @@ def test_what_is_noticed_is_late_stalled_or_coarse() -> None:
     assert "c stalls for 12.0 s (a: 0 s) and plays at 1.2 Mbit/s (a: 3 Mbit/s)" in said
     # Up to 2 s of start, less than a second of stalls, and less than a fifth of the bit rate are not seen.
     said = _said(fine, _entries(1.9, 0.7, 2.5))
-    assert "no difference: films begin after 0.5 s to 1.9 s, stall for 0 s to 0.7 s and play at 2.5 Mbit/s" in said
+    assert "no difference: films begin after 0.5 s to 1.9 s, stalls last 0 s to 0.7 s in all, and the bit rate is 2.5" in said
     assert _said(fine) == "This film begins after 0.5 s, never stalls and plays at 3 Mbit/s."
     nothing = [{"error": None, "startup_s": None, "stalled_s": 0.0, "played_bps": None}]
     assert _said(nothing) == "A viewer would see nothing: no film began."
@@ -86,7 +86,7 @@ def test_films_are_judged_by_their_quality(haltere: Haltere) -> None:
     lines = [line for line in done.stdout.splitlines() if line.strip()]
     assert "films by bba over https; 2 replications" in lines[0]
     told = next(at for at, line in enumerate(lines) if line.startswith(("A viewer", "The runs cannot tell")))
-    assert "qoe_lin of a chunk" in " ".join(lines[told:]).lower()
+    assert "quality of experience (qoe_lin)" in " ".join(lines[told:]).lower()
     assert "completion" not in done.stdout
 
 
@@ -109,7 +109,7 @@ def test_from_python_and_sharing_the_verdict_is_that_of_films() -> None:
     found = package.compare(["tcp/cubic", "quic/cubic"], **what)
     assert "a viewer would notice" in found.verdict
     assert set(found.leads["metric"]) == {"qoe_lin"}
-    found = package.compare(["tcp/cubic", "quic/cubic"], share=True, duration="30s", **what)
+    found = package.compare(["tcp/cubic", "quic/cubic"], share=True, duration="30s", **what | {"rate": "8Mbit/s"})
     assert "viewer would notice" in found.verdict
     assert set(found.leads["metric"]) == {"goodput", "qoe_lin"}
 
@@ -139,6 +139,7 @@ def test_real_hosts_have_no_films(fidelity: Any) -> None:
         "topology": {"kind": "point-to-point", "link": link},
         "flows": [{"contender": "tcp/cubic", "video": {}}],
         "ticks": "shared",
+        "links": "haltere",
     }
     with pytest.raises(InputError, match='only the model has video: choose fidelity "model"'):
         Scenario(data, fidelity=fidelity)

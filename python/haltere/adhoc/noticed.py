@@ -134,7 +134,7 @@ FILM = Kind(
     nothing="no film began",
     alone="This film {}.",
     seen="{}, {} and {}",
-    ranges="films begin after {}, stall for {} and play at {}",
+    ranges="films begin after {}, stalls last {} in all, and the bit rate is {}",
 )
 """Films: when they begin, how long they stall, and their bit rate."""
 

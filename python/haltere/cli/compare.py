@@ -167,7 +167,7 @@ def _columns(groups: list[Entries]) -> tuple[Shown, ...]:
 def _shares(groups: list[Entries], what: Comparison) -> list[str]:
     """Print a table of the flows, and return what is to be said of them, queue by queue."""
     called = any(is_call(group[0]["contender"]) for group in groups)
-    films = any(map(is_film, groups[0]))
+    films = any(is_film(entry) for group in groups for entry in group)
     columns = (*SHARED, *(CALLS[:4] if called else ()), *(FILMS[:-1] if films else ()))
     titles = ("flow", "contender", *(column.title for column in columns))
     table = show.table(*titles, left=2, caption=CAPTION, box=box.SIMPLE_HEAD)

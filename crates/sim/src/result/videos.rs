@@ -71,7 +71,7 @@ columns! {
             whole: Whole::Mean,
             metrics: &[Shown {
                 name: "qoe_lin",
-                label: "QoE_lin of a chunk",
+                label: "Quality of experience (QoE_lin)",
                 scale: MBIT_S,
                 comparison: Comparison::Difference { alike: 0.05, full: 4.0 },
                 meaning: Some(
