@@ -35,7 +35,10 @@ def test_what_is_noticed_is_late_stalled_or_coarse() -> None:
     assert "c stalls for 12.0 s (a: 0 s) and plays at 1.2 Mbit/s (a: 3 Mbit/s)" in said
     # Up to 2 s of start, less than a second of stalls, and less than a fifth of the bit rate are not seen.
     said = _said(fine, _entries(1.9, 0.7, 2.5))
-    assert "no difference: films begin after 0.5 s to 1.9 s, stalls last 0 s to 0.7 s in all, and the bit rate is 2.5" in said
+    assert (
+        "no difference: films begin after 0.5 s to 1.9 s, stalls last 0 s to 0.7 s in all, and the bit rate is 2.5"
+        in said
+    )
     assert _said(fine) == "This film begins after 0.5 s, never stalls and plays at 3 Mbit/s."
     nothing = [{"error": None, "startup_s": None, "stalled_s": 0.0, "played_bps": None}]
     assert _said(nothing) == "A viewer would see nothing: no film began."
@@ -130,6 +133,11 @@ def test_what_is_wrong_is_said_with_the_option(haltere: Haltere) -> None:
     assert 'did you mean "mpc"?' in wrong.stderr
     wrong = haltere("compare", "tcp/cubic", "--video", "bba", "--app", "raw")
     assert "a film is fetched over HTTP" in " ".join(wrong.stderr.split())
+    wrong = haltere("validate", "tcp/cubic", "--video", "bba")
+    assert wrong.returncode != 0
+    assert "--video: is a film, and real hosts have none" in wrong.stderr
+    wrong = haltere("compare", "tcp/cubic", "--video", "bba", "--fidelity", "linux")
+    assert "--video: only the model has video" in wrong.stderr
 
 
 @pytest.mark.parametrize("fidelity", ["linux", "testbed"])

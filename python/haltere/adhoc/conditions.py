@@ -563,7 +563,9 @@ def _condition_at(at: str, kind: type[PathConditions]) -> str | None:
     found = (
         field.name
         for field, about in stated(kind)
-        if about.at and at.startswith(about.at) and (kind is PathConditions or field.name not in _PATH_FIELDS)
+        if about.at
+        and (at.startswith(about.at) or (at.startswith("flows.") and about.at.startswith(f"{at}.")))
+        and (kind is PathConditions or field.name not in _PATH_FIELDS)
     )
     return next(found, None)
 

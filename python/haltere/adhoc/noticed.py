@@ -45,7 +45,7 @@ class _Aspect:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is looked at, and the words for it.
+    """One kind of things that persons look at, and the words for it.
 
     Attributes:
         aspects: what is seen of it.

@@ -28,7 +28,7 @@ enum Seen {
     Video(Box<Watched>),
 }
 
-/// What is told of a flow beside its fetch.
+/// The parts of a flow's result that some kinds of flows have.
 #[derive(Default)]
 struct Told {
     objects: Option<Objects>,
@@ -234,7 +234,7 @@ impl Run {
         }
     }
 
-    /// What a flow's client has seen, of which the measured time began at `from`.
+    /// The parts that a flow's client has seen, of a run whose measured time began at `from`.
     fn told(&self, i: usize, seen: Seen, from: Time) -> Told {
         let nothing = Told::default();
         match seen {
