@@ -64,8 +64,8 @@ columns! {
         /// Films: chunks that began to play.
         pub chunks_played: u64 = About { better: Better::Higher, whole: Whole::Sum, ..SEEN },
         /// Films: the quality of experience QoE_lin of these chunks (Yin et al., SIGCOMM 2015, equation 5, balanced), for each of
-        /// them: its bit rate, less changes of the bit rate, and less 3 Mbit/s for each second of stalls and of start-up time. It is
-        /// below 0 if these are large.
+        /// them: its bit rate, less changes of the bit rate, and less the highest bit rate of the film for each second of stalls and
+        /// of start-up time. It is below 0 if these are large.
         pub qoe_lin_bps: Option<f64> = About {
             better: Better::Higher,
             whole: Whole::Mean,
@@ -76,7 +76,7 @@ columns! {
                 comparison: Comparison::Difference { alike: 0.05, full: 4.0 },
                 meaning: Some(
                     "Films: QoE_lin for each chunk played (Yin et al., SIGCOMM 2015, equation 5, balanced): its bit rate, less \
-                     changes of the bit rate, and less 3 Mbit/s for each second of stalls and of start-up time.",
+                     changes of the bit rate, and less the highest bit rate for each second of stalls and of start-up time.",
                 ),
                 ..METRIC
             }],
@@ -105,7 +105,9 @@ impl VideoResult {
             played_bps: (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / count),
             quality_switches: rates.windows(2).filter(|pair| pair[0] != pair[1]).count() as u64,
             chunks_played: rates.len() as u64,
-            qoe_lin_bps: (!rates.is_empty()).then(|| quality::lin(rates.iter().copied(), stalled, waited) / count),
+            qoe_lin_bps: (!rates.is_empty()).then(|| {
+                quality::lin(rates.iter().copied(), watched.highest.as_bps() as f64, stalled + waited) / count
+            }),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Watched {
     pub chunk: Span,
     /// The mean bit rates of the chunks that came, in their order.
     pub rates: Vec<Rate>,
+    /// The highest bit rate of the film.
+    pub highest: Rate,
     /// When the film played and when it stalled.
     pub playback: Playback,
 }
@@ -144,6 +146,7 @@ impl Application for Player {
             fetch: Fetch { completed: self.completed, ..*self.browser.fetch() },
             chunk: self.film.usual(),
             rates: self.rungs.iter().filter_map(|rung| rates.get(*rung).copied()).collect(),
+            highest: rates.last().copied().unwrap_or_default(),
             playback: self.playback.clone(),
         }))
     }

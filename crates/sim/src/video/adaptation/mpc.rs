@@ -122,7 +122,7 @@ impl Search<'_> {
             chunk: plan.chunk + 1,
             last: Some(rung),
             level: level.min(film.buffer().as_secs_f64()),
-            value: plan.value + rate - quality::SWITCH * change - quality::STALL * stalls,
+            value: plan.value + rate - quality::SWITCH * change - film.rate(film.highest()) * stalls,
             first: plan.first.or(Some(rung)),
         }
     }
