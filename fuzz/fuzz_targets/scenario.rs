@@ -33,8 +33,8 @@ fuzz_target!(|text: &str| {
                 }
             }
             Task::Object { size, .. } => *size = Some(size.unwrap_or(20_000).min(20_000)),
-            // The time of a run ends calls, too.
-            Task::Page { .. } | Task::Call { .. } => {}
+            // The time of a run ends calls and films, too.
+            Task::Page { .. } | Task::Video { .. } | Task::Call { .. } => {}
         }
     }
     if let Ok(result) = run(&scenario, 1, 0) {

@@ -305,8 +305,8 @@ def effective(contender: str, fidelity: str = "model") -> dict[str, Any]:
 def algorithms() -> dict[str, list[dict[str, Any]]]:
     """Return what contenders consist of.
 
-    The lists are `transports`, `congestion`, `media` (congestion controls of calls), `schedulers`, `stacks`,
-    `switches`, `settings` and `bundles`.
+    The lists are `transports`, `congestion`, `media` (congestion controls of calls), `adaptations` (rate adaptations
+    of films), `schedulers`, `stacks`, `switches`, `settings` and `bundles`.
     """
     answer: dict[str, list[dict[str, Any]]] = json.loads(_core.algorithms())
     return answer

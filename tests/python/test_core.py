@@ -12,8 +12,9 @@ from haltere import Scenario, _core, core, documents, run, trace
 from haltere.results import columns
 
 OF_CALLS = ("frames_", "picture_rate", "freezes", "frozen_", "glass_to_glass_", "rate_variation", "key_frames")
-RARE = ("concealed_", "dropped_tunnel", "dropped_breaker", "tripped_", *OF_CALLS)
-"""The beginnings of columns of which results have none where nothing is tunnelled, guarded, concealed or called."""
+OF_FILMS = ("startup_", "stalls", "stalled_", "played_", "quality_switches", "chunks_played", "qoe_lin_")
+RARE = ("concealed_", "dropped_tunnel", "dropped_breaker", "tripped_", *OF_CALLS, *OF_FILMS)
+"""The beginnings of columns that results lack where nothing is tunnelled, guarded, concealed, called or watched."""
 QUICK = Scenario.point_to_point(
     ["tcp/cubic", "quic/bbr"], rate="10Mbit/s", down_delay="5ms", up_delay="5ms", size="50kB", loss="1%"
 )
@@ -42,6 +43,13 @@ def test_the_tables_have_a_column_for_every_figure_of_a_call() -> None:
     scenario = Scenario({"duration": "2s", "topology": topology, "flows": [{"contender": "rtp/nada"}]})
     (found,) = json.loads(core.run(scenario.concrete(), 1, 0))["flows"]
     assert {name for name in columns.of("flow") if name.startswith(OF_CALLS)} <= set(found)
+
+
+def test_the_tables_have_a_column_for_every_figure_of_a_film() -> None:
+    topology = {"kind": "point-to-point", "link": {"rate": "10Mbit/s", "delay": "5ms"}}
+    flows = [{"contender": "tcp/cubic", "video": {"length": "8s"}}]
+    (found,) = json.loads(core.run(Scenario({"topology": topology, "flows": flows}).concrete(), 1, 0))["flows"]
+    assert {name for name in columns.of("flow") if name.startswith(OF_FILMS)} <= set(found)
 
 
 def test_columns_of_what_is_rare_are_in_the_tables_where_it_is_there() -> None:

@@ -41,6 +41,7 @@ def test_the_first_pages_of_a_reader_have_some() -> None:
         "haltere compare tcp/cubic --queue 100p --queue codel",
         "haltere compare tcp/cubic --direction up",
         "haltere compare rtp/gcc rtp/nada",
+        "haltere compare tcp/cubic quic/cubic --video bba",
         "haltere compare tcp/cubic --path my-line.toml",
         "haltere trace tcp/cubic",
         "make demo",

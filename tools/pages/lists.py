@@ -12,6 +12,7 @@ TITLES = {
     "transports": "Transports",
     "congestion": "Congestion controls",
     "media": "Congestion controls of calls",
+    "adaptations": "Rate adaptations of films",
     "schedulers": "Path schedulers",
     "stacks": "Production stacks",
     "switches": "Switches",

@@ -3,13 +3,15 @@
 use crate::contender::{BUNDLES, Bundle, SETTINGS, Setting, Transport, catalogue as mechanisms};
 use crate::scenario::Preset;
 use crate::stack::{Entry, catalogue};
+use crate::video::RateAdaptation;
 use haltere_net::queue::{Discipline, Parameter};
 use haltere_transport::cc::Algorithm;
 use haltere_transport::rtp::control::Control;
 use haltere_transport::scheduler::Scheduler;
 use serde_json::{Value, json};
 
-/// The known transports, congestion controls, those of calls, path schedulers, production stacks, switches, names of settings and bundles as JSON.
+/// The known transports, congestion controls, those of calls, rate adaptations of films, path schedulers, production stacks, switches,
+/// names of settings and bundles as JSON.
 pub fn algorithms() -> Value {
     let transports = Transport::ALL.map(|t| json!({ "name": t.describe().0, "summary": t.describe().1 }));
     let algorithm = |a: &Algorithm| {
@@ -25,6 +27,11 @@ pub fn algorithms() -> Value {
         json!({ "name": d.name, "summary": d.summary, "reference": d.reference, "label": c.label })
     };
     let media: Vec<_> = Control::ALL.iter().map(media).collect();
+    let adaptation = |a: &RateAdaptation| {
+        let d = a.describe();
+        json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
+    };
+    let adaptations: Vec<_> = RateAdaptation::ALL.iter().map(adaptation).collect();
     let scheduler = |s: &Scheduler| {
         let d = s.describe();
         json!({ "name": d.name, "summary": d.summary, "reference": d.reference })
@@ -40,7 +47,7 @@ pub fn algorithms() -> Value {
     };
     let stacks: Vec<_> = catalogue().iter().map(stack).collect();
     json!({
-        "transports": transports, "congestion": congestion, "media": media, "schedulers": schedulers, "stacks": stacks,
+        "transports": transports, "congestion": congestion, "media": media, "adaptations": adaptations, "schedulers": schedulers, "stacks": stacks,
         "switches": mechanisms(), "settings": settings, "bundles": BUNDLES.iter().map(bundle).collect::<Vec<_>>()
     })
 }

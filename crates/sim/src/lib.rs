@@ -28,6 +28,7 @@ pub mod ssh;
 pub mod stack;
 pub mod steps;
 pub mod tls;
+pub mod video;
 pub mod world;
 
 pub use build::check_at;

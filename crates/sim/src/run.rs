@@ -171,7 +171,7 @@ impl Ends {
     /// Flows, probes and loads that end by themselves are waited for. A flow that does not lets the run go on until the time is
     /// over; a probe or load that does not accompanies the others.
     pub fn of(run: &Run) -> Ends {
-        let flows = run.flows.iter().map(|flow| (flow.ends, flow.spec.total().is_some()));
+        let flows = run.flows.iter().map(|flow| (flow.ends, flow.spec.ends()));
         let probes = run.probes.iter().map(|probe| (probe.ends, probe.spec.beside.ends()));
         let loads = run.loads.iter().map(|load| (load.ends, load.spec.beside.ends()));
         let may_end = flows.clone().all(|(_, will_end)| will_end);

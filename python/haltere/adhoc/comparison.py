@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from haltere import fidelity as fidelities
@@ -27,6 +27,11 @@ FIELDS = (
 have together, and those metrics of the bottleneck in this direction, the same for all flows that run at once; null for
 contenders that use several paths. With a probe there is `probe_rtt_ms`, too: the RTTs of its requests in the order of
 sending, null for a lost one. All flows that run at once have the same."""
+
+
+def is_film(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is a film's."""
+    return entry.get("chunks_played") is not None
 
 
 def measure(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from haltere import fidelity as fidelities
-from haltere.adhoc import probes
+from haltere.adhoc import moves, probes
 from haltere.adhoc.presets import FILE, known_preset, preset_table, refuse_beside_preset
 from haltere.errors import ArgumentError, InputError, Place, among, as_written, refuse_below
 from haltere.fidelity import Fidelity, summaries
@@ -26,11 +26,9 @@ LINK, RUNS = "The link", "How"
 SHARE_MEASURED_FROM = "10s"
 _BARE = frozenset({"quic", "mpquic"})
 """Contenders that are a production stack at `stack` and the model's elsewhere."""
-_OF_OBJECTS = ("size", "app")
+_OF_OBJECTS = ("size", "app", "video")
 """Conditions of flows that calls have not."""
 STAGGER_MS = 100
-MOVES = {"migrate": "path", "rebind": "new"}
-"""Conditions that happen at times, and what their second word says."""
 _SWITCHED = {"true": True, "false": False}
 USUAL = {"rate": "40Mbit/s", "queue": "1000p", "mtu": "1500B"}
 """Values of a path that is no preset, where none is given."""
@@ -252,6 +250,13 @@ class Conditions(PathConditions):
             at="flows.app",
         ),
     ] = "https"
+    video: Annotated[
+        str | None,
+        About(
+            "A film on demand instead of an object: the rate adaptation of its player, `bba`, `throughput` or `mpc`.",
+            at="flows.video.adaptation",
+        ),
+    ] = None
     share: Annotated[bool, About("Let them share the link for --duration instead of fetching one after the other.")] = (
         False
     )
@@ -293,7 +298,7 @@ class Conditions(PathConditions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("paths", *MOVES):
+        for name in ("paths", *moves.WORDS):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.paths:
             refuse_beside_paths(self._given())
@@ -315,9 +320,10 @@ class Conditions(PathConditions):
             for contender, way in zip(self.each_flow(contenders), ways, strict=True)
         ]
         scenario: dict[str, Any] = {"topology": self._topology(), "flows": flows}
-        unused = "size" if self.share or any(map(is_call, contenders)) else "duration"
+        lasting = self.share or any(map(is_call, contenders))
+        unused = {"size" if lasting else "duration", *(("size",) if self.video is not None else ("video",))}
         for field, about in stated(type(self)):
-            if about.at is None or field.name == unused or field.name in _PATH_FIELDS:
+            if about.at is None or field.name in unused or field.name in _PATH_FIELDS:
                 continue
             if about.at.startswith("flows."):
                 for flow in _with(field.name, flows):
@@ -341,9 +347,9 @@ class Conditions(PathConditions):
     def _start(self, scenario: dict[str, Any], *, reverse_starts: bool) -> None:
         """Say when the flows of a scenario start, and when their clients move."""
         flows = scenario["flows"]
-        moves = {name: getattr(self, name) for name in MOVES if getattr(self, name)}
+        given = {name: getattr(self, name) for name in moves.WORDS if getattr(self, name)}
         for flow in flows:
-            flow.update({name: [_moved(name, text) for text in given] for name, given in moves.items()})
+            flow.update({name: [moves.parse(name, text) for text in texts] for name, texts in given.items()})
         if self.share:
             scenario["measure_from"] = SHARE_MEASURED_FROM
             of_each = len(self.each_way())
@@ -429,7 +435,7 @@ class Conditions(PathConditions):
             return _in_file(error, Path(own), place.removeprefix("topology."))
         flow, _, inside = place.partition(".")
         given = None
-        if flow.startswith("flows[") and inside.partition("[")[0] in MOVES:
+        if flow.startswith("flows[") and inside.partition("[")[0] in moves.WORDS:
             name: str | None = inside.partition("[")[0]
         elif flow.startswith("flows["):
             name = "contender" if inside == "contender" else _condition_at(f"flows.{inside}", type(self))
@@ -465,7 +471,7 @@ class Comparison(Conditions):
         str | None,
         About(
             "What decides, a metric of flows such as `freezes` (default completion_time, of calls glass_to_glass_p95, "
-            "of flows that share a link goodput).",
+            "of films qoe_lin, of flows that share a link goodput).",
             RUNS,
         ),
     ] = None
@@ -557,7 +563,9 @@ def _condition_at(at: str, kind: type[PathConditions]) -> str | None:
     found = (
         field.name
         for field, about in stated(kind)
-        if about.at and at.startswith(about.at) and (kind is PathConditions or field.name not in _PATH_FIELDS)
+        if about.at
+        and (at.startswith(about.at) or (at.startswith("flows.") and about.at.startswith(f"{at}.")))
+        and (kind is PathConditions or field.name not in _PATH_FIELDS)
     )
     return next(found, None)
 
@@ -577,20 +585,6 @@ def _at(error: InputError, field: str, *, place: Place | None = None, given: str
 def _of_path(error: InputError, number: int) -> InputError:
     """Return an error about a condition of the one link as one about a path."""
     return _at(error, f"paths: path {number}: {error.field}")
-
-
-def _moved(field: str, text: str) -> dict[str, Any]:
-    """Return the entry of a flow for a change of the client's addresses, given as `TIME` or `TIME:WORD`."""
-    at, colon, word = (part.strip() for part in text.partition(":"))
-    right = "TIME:PATH, such as 2s:1" if field == "migrate" else "TIME or TIME:address, such as 2s"
-    key = MOVES[field]
-    number = key == "path"
-    if not at or (number and not word.isdecimal()) or (colon and not word):
-        raise ArgumentError("is not such a change", field=field, given=as_written(text), right=right)
-    entry: dict[str, Any] = {"at": at}
-    if word:
-        entry[key] = int(word) if number else word
-    return entry
 
 
 def _put(table: dict[str, Any], at: str, value: Any) -> None:

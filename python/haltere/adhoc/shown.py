@@ -50,6 +50,15 @@ CALLS = (
     Shown("queueing delay\nms", "bottleneck_mean_queueing_delay_s", 1e3, 3),
 )
 """The columns of calls."""
+FILMS = (
+    Shown("start-up\ns", "startup_s", digits=3),
+    Shown("stalled\ns", "stalled_s", digits=3),
+    Shown("bit rate\nMbit/s", "played_bps", 1e-6, 3),
+    Shown("switches\n", "quality_switches", digits=3),
+    Shown("QoE_lin\nMbit/s", "qoe_lin_bps", 1e-6, 3),
+    Shown("queueing delay\nms", "bottleneck_mean_queueing_delay_s", 1e3, 3),
+)
+"""The columns of films."""
 LATENCY = (
     Shown("RTT under load\nmean, ms", "probe_mean"),
     Shown("RTT under load\n95th pct., ms", "probe_p95"),

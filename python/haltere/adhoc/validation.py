@@ -12,7 +12,7 @@ from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.single import sample_ns
-from haltere.errors import HaltereError, InputError, refuse_below
+from haltere.errors import ArgumentError, HaltereError, InputError, refuse_below
 from haltere.executor import Task
 from haltere.stats import Interval, median
 
@@ -81,6 +81,9 @@ def validate(
     if not contenders:
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
     refuse_below(1, replications=replications)
+    if conditions.video is not None:
+        right = "`size`, the object that both fetch"
+        raise ArgumentError("is a film, and real hosts have none", field="video", given=conditions.video, right=right)
     scenario = replace(conditions, fidelity="linux").scenario(list(contenders)).concrete()
     answers: dict[str, list[dict[str, Any]]] = {"model": [], "linux": []}
     done, everything = 0, 2 * replications

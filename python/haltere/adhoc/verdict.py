@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 from haltere import _core
-from haltere.adhoc.comparison import FIELDS
+from haltere.adhoc.comparison import FIELDS, is_film
 from haltere.adhoc.conditions import is_call
-from haltere.adhoc.noticed import noticed
+from haltere.adhoc.noticed import CALL, FILM, noticed
 from haltere.errors import ArgumentError, among, as_written
 from haltere.metrics import METRICS, Metric
 from haltere.stats import Interval, Lead, typical
@@ -25,6 +25,8 @@ Entries = Sequence[dict[str, Any]]
 """The entries of a contender, or of a flow that shares the link: one a replication."""
 LATENCY = "glass_to_glass_p95"
 """The metric by which calls are judged."""
+QUALITY = "qoe_lin"
+"""The metric by which films are judged."""
 ALL_PAIRS = 4
 """Up to so many flows that share a link, each is compared with each."""
 
@@ -168,17 +170,25 @@ def decides(name: str) -> Metric:
 def verdicts(groups: Sequence[Entries], *, share: bool, metric: str | None = None) -> list[Verdict]:
     """Return the verdicts of a comparison: of completion times by direction, or of goodputs where flows share a link.
 
-    Calls are judged by their latency from glass to glass, where they share a link by both. `metric` is another metric
-    that decides. Where there was a probe, and nothing shared the link, there is one of its mean RTT, too.
+    Calls are judged by their latency from glass to glass and films by their quality, where they share a link by both.
+    `metric` is another metric that decides. Where there was a probe, and nothing shared the link, there is one of its
+    mean RTT, too.
     """
-    calls = _calls(groups)
+    calls, films = _calls(groups), _films(groups)
     if metric is not None:
         return _of_metric(groups, range(len(groups)), decides(metric), flow_names(groups) if share else named(groups))
     if share:
-        of_calls = _of_metric(groups, calls, METRICS[LATENCY], flow_names(groups)) if len(calls) > 1 else []
-        return _of_shares(groups) + of_calls
+        others = [
+            one
+            for places, name in ((calls, LATENCY), (films, QUALITY))
+            if len(places) > 1
+            for one in _of_metric(groups, places, METRICS[name], flow_names(groups))
+        ]
+        return _of_shares(groups) + others
     if calls:
         return _of_metric(groups, calls, METRICS[LATENCY], named(groups))
+    if films:
+        return _of_metric(groups, films, METRICS[QUALITY], named(groups))
     ways: dict[str, list[int]] = {}
     for at, group in enumerate(groups):
         ways.setdefault(group[0]["direction"], []).append(at)
@@ -204,10 +214,19 @@ def _calls(groups: Sequence[Entries]) -> list[int]:
     return [at for at, group in enumerate(groups) if is_call(group[0]["contender"])]
 
 
+def _films(groups: Sequence[Entries]) -> list[int]:
+    """Return the places of the films."""
+    return [at for at, group in enumerate(groups) if any(map(is_film, group))]
+
+
 def sentences(groups: Sequence[Entries], *, share: bool, metric: str | None = None) -> list[str]:
-    """Return the verdicts in sentences; with calls, the first says what a person on them would notice."""
-    calls, names = _calls(groups), flow_names(groups) if share else named(groups)
-    first = [noticed([names[at] for at in calls], [groups[at] for at in calls])] if calls else []
+    """Return the verdicts in sentences; with calls and films, the first say what a person would notice of them."""
+    names = flow_names(groups) if share else named(groups)
+    first = [
+        noticed([names[at] for at in places], [groups[at] for at in places], kind)
+        for kind, places in ((CALL, _calls(groups)), (FILM, _films(groups)))
+        if places
+    ]
     return [*first, *(line for one in verdicts(groups, share=share, metric=metric) for line in one.lines())]
 
 

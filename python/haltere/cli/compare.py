@@ -11,9 +11,9 @@ from rich.markup import escape
 
 from haltere import fidelity as fidelities
 from haltere.adhoc import probes
-from haltere.adhoc.comparison import measure
+from haltere.adhoc.comparison import is_film, measure
 from haltere.adhoc.conditions import Comparison, is_call
-from haltere.adhoc.shown import ALONE, CALLS, CAPTION, FOOTNOTE, LATENCY, SHARED, Shown
+from haltere.adhoc.shown import ALONE, CALLS, CAPTION, FILMS, FOOTNOTE, LATENCY, SHARED, Shown
 from haltere.adhoc.verdict import decides, flow_names, mean_rtt, named, sentences, starved, verdicts, whole
 from haltere.cli import exits, show
 from haltere.documents import shown
@@ -91,6 +91,8 @@ def _against(groups: list[Entries], what: Comparison) -> list[list[dict[str, Any
 def _headline(conditions: Comparison, contenders: Sequence[str], replications: int) -> str:
     calls = all(map(is_call, contenders))
     alone = f"calls of {conditions.duration}" if calls else conditions.size
+    if conditions.video is not None:
+        alone = f"films by {conditions.video}"
     sent = f"sharing for {conditions.duration}, goodput from 10 s" if conditions.share else alone
     paths = [path.described() for path in conditions.each_path]
     if conditions.paths:
@@ -135,7 +137,7 @@ def _failures(groups: list[Entries]) -> list[str]:
 def _alone(groups: list[Entries], what: Comparison) -> list[str]:
     found, names = verdicts(groups, share=False, metric=what.metric), named(groups)
     best = {one.names[one.first] for one in found if one.first is not None and one.metric.name != "latency"}
-    probed, columns = measured(groups), CALLS if is_call(groups[0][0]["contender"]) else ALONE
+    probed, columns = measured(groups), _columns(groups)
     titles = ("contender", *(column.title for column in columns), *(column.title for column in LATENCY if probed))
     table = show.table(*titles, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[0].min_width = NAME_WIDTH
@@ -155,10 +157,18 @@ def _alone(groups: list[Entries], what: Comparison) -> list[str]:
     ]
 
 
+def _columns(groups: list[Entries]) -> tuple[Shown, ...]:
+    """Return the columns of those that ran one after the other."""
+    if is_call(groups[0][0]["contender"]):
+        return CALLS
+    return FILMS if any(map(is_film, groups[0])) else ALONE
+
+
 def _shares(groups: list[Entries], what: Comparison) -> list[str]:
     """Print a table of the flows, and return what is to be said of them, queue by queue."""
     called = any(is_call(group[0]["contender"]) for group in groups)
-    columns = (*SHARED, *CALLS[:4]) if called else SHARED
+    films = any(is_film(entry) for group in groups for entry in group)
+    columns = (*SHARED, *(CALLS[:4] if called else ()), *(FILMS[:-1] if films else ()))
     titles = ("flow", "contender", *(column.title for column in columns))
     table = show.table(*titles, left=2, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[1].min_width = NAME_WIDTH

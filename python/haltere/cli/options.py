@@ -10,15 +10,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ParameterInfo
 
-from haltere.adhoc.conditions import (
-    MOVES,
-    About,
-    Conditions,
-    PathConditions,
-    option_name,
-    refuse_beside_paths,
-    stated,
-)
+from haltere.adhoc import moves
+from haltere.adhoc.conditions import About, Conditions, PathConditions, option_name, refuse_beside_paths, stated
 from haltere.cli import complete
 
 Command = Callable[..., None]
@@ -108,7 +101,7 @@ def takes(defaults: Conditions, *, without: Collection[str] = ()) -> Callable[[C
         def called(context: typer.Context, **values: Any) -> None:
             given = {name: values.pop(name) for name in known if name != "queues"}
             given = {name: value for name, value in given.items() if _was_given(context, name)}
-            given.update({name: given[name] or () for name in MOVES if name in given})
+            given.update({name: given[name] or () for name in moves.WORDS if name in given})
             if "queues" in known and len(given.get("queue") or ()) > 1:
                 given["queues"] = given.pop("queue")
             elif "queues" in known and "queue" in given:
@@ -169,7 +162,7 @@ def _options(defaults: Conditions, known: Collection[str]) -> list[inspect.Param
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=None if field.name in ("paths", *MOVES) else getattr(defaults, field.name),
+            default=None if field.name in ("paths", *moves.WORDS) else getattr(defaults, field.name),
             annotation=_option(
                 option_name(field, about),
                 _with_queues(about) if several and field.name == "queue" else about,
@@ -187,7 +180,7 @@ def _with_queues(about: About) -> About:
 
 
 def _option(name: str, about: About, kind: Any, default: object) -> Any:
-    several = name == "--path" or name.removeprefix("--") in MOVES
+    several = name == "--path" or name.removeprefix("--") in moves.WORDS
     if several:
         kind = list[str] | None
     elif get_origin(kind) is Literal:

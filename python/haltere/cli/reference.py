@@ -26,6 +26,7 @@ def algorithms(*, as_json: bool) -> None:
         "transports": ("name", "summary"),
         "congestion": ("name", "summary", "reference"),
         "media": ("name", "summary", "reference"),
+        "adaptations": ("name", "summary", "reference"),
         "schedulers": ("name", "summary", "reference"),
         "stacks": ("name", "version", "congestion", "schedulers", "refused", "summary"),
         "switches": ("name", "type", "default", "summary", "source"),

@@ -22,6 +22,7 @@ pub use program::{ProgramClient, ProgramPublishers, ProgramServer};
 
 use crate::call::{Encoded, Viewed};
 use crate::load::Sourced;
+use crate::video::Watched;
 use crate::world::{SocketId, Sockets};
 use haltere_net::{Cx, Span, Time};
 use haltere_transport::{CloseReason, Event};
@@ -71,6 +72,8 @@ pub enum Report {
     Call(Box<Viewed>),
     /// It sent the video of a call.
     Encoded(Box<Encoded>),
+    /// It watched a film.
+    Video(Box<Watched>),
     /// Another kind of application, with named numbers.
     Values(Vec<(&'static str, f64)>),
 }
@@ -82,6 +85,7 @@ impl Report {
             Report::Fetch(fetch) | Report::Page(fetch, _) => Some(fetch),
             Report::Messages(messages) => Some(&messages.fetch),
             Report::Call(viewed) => Some(&viewed.fetch),
+            Report::Video(watched) => Some(&watched.fetch),
             Report::Encoded(_) | Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) => None,
         }
     }

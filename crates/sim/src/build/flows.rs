@@ -178,8 +178,10 @@ impl FlowPart {
 #[cfg(feature = "kernels")]
 fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit, String> {
     let up = flow.way() == scenario::Way::Up && flow.mqtt().is_none();
-    if up || matches!(flow.task, scenario::Task::Page { .. }) {
-        return Err("programs in virtual time fetch one object: leave direction and page out, or run the model".into());
+    if up || matches!(flow.task, Task::Page { .. } | Task::Video { .. }) {
+        let message =
+            "programs in virtual time fetch one object: leave direction, page and video out, or run the model";
+        return Err(message.into());
     }
     if flow.tos.is_some() {
         return Err("programs in virtual time set no type of service: leave tos out".into());

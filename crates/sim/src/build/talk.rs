@@ -8,8 +8,10 @@ use crate::http::{self, Framing, Script};
 use crate::page::{Browser, Origin, Visit};
 use crate::scenario::{App, Flow, Supplied, Task};
 use crate::tls::{Flights, Version};
+use crate::video::{Film, Player, RateAdaptation};
 use crate::world::Remote;
 use haltere_net::rng::Stream;
+use std::sync::Arc;
 
 /// The size of an unlimited flow, bytes: more than any run transfers.
 const UNLIMITED: u64 = 1 << 50;
@@ -19,6 +21,8 @@ pub(super) enum Talk {
     One(Script, Option<Box<Supplied>>),
     Copy(Channel),
     Page(Box<Visit>),
+    /// A film, with its page and the player's rate adaptation.
+    Video(Arc<Film>, RateAdaptation, Box<Visit>),
     /// A call, with the dice of its encoder.
     Call(Call, Stream),
 }
@@ -37,6 +41,11 @@ impl Talk {
         let flights = if contender.transport.is_quic() { Flights::none() } else { flights(contender) };
         if let Task::Page { page, .. } = &flow.task {
             return Talk::Page(Box::new(Visit::new(page, framing, flights)));
+        }
+        if let Task::Video { video, .. } = &flow.task {
+            let film = Film::new(video, &mut kit.streams.named(&format!("{}/film", kit.name)));
+            let visit = Visit::new(&film.page(), framing, flights);
+            return Talk::Video(Arc::new(film), video.adaptation, Box::new(visit));
         }
         let size = flow.total().unwrap_or(UNLIMITED);
         if flow.app() == App::Ssh {
@@ -58,6 +67,9 @@ impl Talk {
             Talk::One(script, _) => Box::new(Dialogue::client(script, server)),
             Talk::Copy(channel) => Box::new(CopyClient::new(channel, server)),
             Talk::Page(visit) => Box::new(Browser::new(visit.as_ref().clone(), server)),
+            Talk::Video(film, adaptation, visit) => {
+                Box::new(Player::new(film.clone(), *adaptation, visit.as_ref().clone(), server))
+            }
             Talk::Call(call, _) => Box::new(Viewer::new(call, server)),
         }
     }
@@ -68,7 +80,7 @@ impl Talk {
             Talk::One(script, None) => Box::new(Dialogue::server(script)),
             Talk::One(script, Some(supply)) => Box::new(Dialogue::supplied(script, supply)),
             Talk::Copy(channel) => Box::new(CopyServer::new(channel)),
-            Talk::Page(visit) => Box::new(Origin::new(visit.as_ref().clone())),
+            Talk::Page(visit) | Talk::Video(.., visit) => Box::new(Origin::new(visit.as_ref().clone())),
             Talk::Call(call, stream) => Box::new(Encoder::new(call.clone(), stream.clone())),
         }
     }

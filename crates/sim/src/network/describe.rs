@@ -260,6 +260,7 @@ pub fn describe_all(scenario: &Scenario, seed: u64, replication: u64) -> Result<
         only_modelled: [
             ("ack", flow.ack.is_some()),
             ("page", matches!(flow.task, Task::Page { .. })),
+            ("video", matches!(flow.task, Task::Video { .. })),
             ("app", flow.app() == App::Ssh),
         ]
         .into_iter()

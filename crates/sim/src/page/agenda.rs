@@ -36,6 +36,23 @@ impl Agenda {
         }
     }
 
+    /// An agenda of so many objects, each of which is due when it is [wanted](Agenda::want).
+    pub fn on_demand(count: usize) -> Agenda {
+        Agenda {
+            delays: vec![Span::ZERO; count],
+            missing: vec![1; count],
+            awaiting: vec![Vec::new(); count],
+            due: BTreeSet::new(),
+            done: vec![None; count],
+            left: count,
+        }
+    }
+
+    /// An object is due from now on.
+    pub fn want(&mut self, object: usize, now: Time) {
+        self.due.insert((now, object));
+    }
+
     /// Starts the visit.
     pub fn start(&mut self, now: Time) {
         let ready = (0..self.missing.len()).filter(|&i| self.missing[i] == 0);

@@ -51,6 +51,27 @@ impl Browser {
         Browser { visit, server, agenda, queue, lanes, usable: None, begun: false, open: false, fetch }
     }
 
+    /// The client's end of a visit that requests no object before it is [wanted](Browser::want).
+    pub(crate) fn on_demand(visit: Visit, server: Remote) -> Browser {
+        let agenda = Agenda::on_demand(visit.page.objects.len());
+        Browser { agenda, ..Browser::new(visit, server) }
+    }
+
+    /// An object is to be requested, at the next start or alarm.
+    pub(crate) fn want(&mut self, object: usize, now: Time) {
+        self.agenda.want(object, now);
+    }
+
+    /// Whether an object is complete.
+    pub(crate) fn has(&self, object: usize) -> bool {
+        self.agenda.times().get(object).is_some_and(Option::is_some)
+    }
+
+    /// The outcome so far.
+    pub(crate) fn fetch(&self) -> &Fetch {
+        &self.fetch
+    }
+
     fn page(&self) -> &Page {
         &self.visit.page
     }

@@ -13,6 +13,7 @@ mod reports;
 mod seen;
 mod shadows;
 mod summary;
+mod videos;
 
 use crate::recorder::Carried;
 pub use calls::CallResult;
@@ -35,6 +36,7 @@ use serde::Serialize;
 pub(crate) use shadows::series as shadow_series;
 pub use shadows::{Both, DecisionResult, EventResult, PartingResult, ShadowResult};
 pub(crate) use summary::Baseline;
+pub use videos::VideoResult;
 
 const SIMULATION: About = About { at: SIMULATED, ..PLAIN };
 /// Columns whose values should be low.
@@ -255,6 +257,9 @@ columns! {
         /// The picture at the viewer, of a call.
         #[serde(flatten, skip_serializing_if = "Option::is_none")]
         pub call: Option<CallResult>,
+        /// The film at its viewer, of video on demand.
+        #[serde(flatten, skip_serializing_if = "Option::is_none")]
+        pub video: Option<VideoResult>,
         /// `ok` or `failed`.
         pub status: &'static str,
         /// Why the flow failed.

@@ -198,7 +198,7 @@ impl Run {
         let down = result.flows.iter().any(|flow| flow.direction == Way::Down.name());
         let (way, direction) = if down { (Way::Down, Direction::Down) } else { (Way::Up, Direction::Up) };
         let counted = || result.flows.iter().zip(&steps.bytes).filter(move |(flow, _)| flow.direction == way.name());
-        let lasting = |flow: &FlowResult| self.flows[flow.flow as usize].spec.total().is_none();
+        let lasting = |flow: &FlowResult| !self.flows[flow.flow as usize].spec.ends();
         let (endless, shares): (Vec<_>, Vec<_>) =
             counted().filter(|(flow, _)| lasting(flow)).map(|(flow, bytes)| (flow, Course(bytes))).unzip();
         let started = endless.iter().map(|flow| self.flows[flow.flow as usize].start.since(Time::ZERO)).max();

@@ -2,11 +2,12 @@
 
 use super::labels::{Named, labels};
 use super::messages::mean_handshake_s;
-use super::{CallResult, FlowResult, LinkResult, MessagesResult, RadioResult, RunResult};
+use super::{CallResult, FlowResult, LinkResult, MessagesResult, RadioResult, RunResult, VideoResult};
 use crate::application::{Fetch, Messages, Report};
 use crate::build::{FlowPart, Owner, Run};
 use crate::call::{Encoded, Viewed};
-use crate::scenario::Way;
+use crate::scenario::{Task, Way};
+use crate::video::Watched;
 use crate::world::Stall;
 use haltere_net::element::Element;
 use haltere_net::occupancy::Held;
@@ -24,6 +25,16 @@ enum Seen {
     Objects(Objects),
     Messages(Box<Messages>),
     Call(Box<Viewed>),
+    Video(Box<Watched>),
+}
+
+/// The parts of a flow's result that some kinds of flows have.
+#[derive(Default)]
+struct Told {
+    objects: Option<Objects>,
+    messages: Option<Box<Messages>>,
+    call: Option<CallResult>,
+    video: Option<VideoResult>,
 }
 
 /// The parts of a client's report.
@@ -33,6 +44,7 @@ fn parts(report: Report) -> (Fetch, Seen) {
         Report::Page(fetch, objects) => (fetch, Seen::Objects(objects)),
         Report::Messages(messages) => (messages.fetch, Seen::Messages(messages)),
         Report::Call(viewed) => (viewed.fetch, Seen::Call(viewed)),
+        Report::Video(watched) => (watched.fetch, Seen::Video(watched)),
         Report::Serve(_) | Report::Probed(_) | Report::Sourced(_) | Report::Values(_) | Report::Encoded(_) => {
             (Fetch::default(), Seen::Nothing)
         }
@@ -147,12 +159,7 @@ impl Run {
         let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
         let [client, server] = [ends.client, ends.server].map(|process| self.world.process(process));
         let (progress, seen) = parts(client.report());
-        let call = if let Seen::Call(viewed) = &seen { Some(self.call_result(i, viewed, baseline.from)) } else { None };
-        let (objects, seen) = match seen {
-            Seen::Objects(objects) => (Some(objects), None),
-            Seen::Messages(messages) => (None, Some(messages)),
-            Seen::Call(_) | Seen::Nothing => (None, None),
-        };
+        let Told { objects, messages: seen, call, video } = self.told(i, seen, baseline.from);
         let sender = server.stats();
         let since_start = |t: Option<Time>| t.map(|t| t.since(*start).as_secs_f64());
         let completion = since_start(progress.completed);
@@ -220,9 +227,25 @@ impl Run {
             radio: radio.map(|usage| RadioResult::new(usage, delivered)),
             messages,
             call,
+            video,
             objects_s: objects.map(|o| o.into_iter().map(since_start).collect()),
             status: if error.is_some() { "failed" } else { "ok" },
             error,
+        }
+    }
+
+    /// The parts that a flow's client has seen, of a run whose measured time began at `from`.
+    fn told(&self, i: usize, seen: Seen, from: Time) -> Told {
+        let nothing = Told::default();
+        match seen {
+            Seen::Nothing => nothing,
+            Seen::Objects(objects) => Told { objects: Some(objects), ..nothing },
+            Seen::Messages(messages) => Told { messages: Some(messages), ..nothing },
+            Seen::Call(viewed) => Told { call: Some(self.call_result(i, &viewed, from)), ..nothing },
+            Seen::Video(watched) => {
+                let (start, end) = (self.flows[i].start, self.world.now());
+                Told { video: Some(VideoResult::new(&watched, start, end)), ..nothing }
+            }
         }
     }
 
@@ -251,8 +274,11 @@ impl Run {
         if let Some(reason) = progress.failed.or(refused) {
             return Some(reason.text().to_string());
         }
-        let size = flow.total().filter(|_| measured.is_none())?;
         let (lasted, received) = (self.world.now().since(*start), progress.received);
+        if matches!(flow.task, Task::Video { .. }) && measured.is_none() {
+            return Some(format!("the film was not fetched after {lasted}: give time_limit a larger value"));
+        }
+        let size = flow.total().filter(|_| measured.is_none())?;
         Some(format!("not finished after {lasted}: {received} of {size} bytes arrived; give time_limit a larger value"))
     }
 }

@@ -11,6 +11,7 @@ use crate::call::{Call, CallSpec};
 use crate::contender::{Contender, Switch};
 use crate::page::Page;
 use crate::radio::RadioModel;
+use crate::video::{Video, VideoSpec};
 use haltere_net::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,15 @@ pub enum Task {
     },
     /// Messages of publishers to a subscriber.
     Messages(Box<Mqtt>),
+    /// A film, fetched chunk by chunk.
+    Video {
+        /// The protocol.
+        app: App,
+        /// Which way it travels.
+        way: Way,
+        /// The film and its player.
+        video: Box<Video>,
+    },
     /// The video of a call.
     Call {
         /// Which way it travels.
@@ -123,6 +133,8 @@ pub(super) struct FlowSpec {
     /// The video of a call, instead of an object, with an `rtp` contender (default: a call with all defaults). It lasts until the run
     /// ends.
     call: Option<CallSpec>,
+    /// A film on demand instead of an object: a player fetches it chunk by chunk and chooses the bit rate of each.
+    video: Option<VideoSpec>,
     /// When the client connects (default 0s; publishers 5s, so that the subscriber is there before them).
     start: Option<Quantity<Span>>,
     /// When its ends acknowledge.
@@ -246,10 +258,15 @@ impl Flow {
         if let Task::Call { call, .. } = &self.task { Some(call) } else { None }
     }
 
+    /// Whether it ends by itself.
+    pub fn ends(&self) -> bool {
+        self.total().is_some() || matches!(self.task, Task::Video { .. })
+    }
+
     /// Which way its data travels. Messages travel up, to their broker.
     pub fn way(&self) -> Way {
         match self.task {
-            Task::Object { way, .. } | Task::Page { way, .. } | Task::Call { way, .. } => way,
+            Task::Object { way, .. } | Task::Page { way, .. } | Task::Video { way, .. } | Task::Call { way, .. } => way,
             Task::Messages(_) => Way::Up,
         }
     }
@@ -257,18 +274,18 @@ impl Flow {
     /// The protocol on its connection; with messages it is MQTT, and this the default.
     pub fn app(&self) -> App {
         match self.task {
-            Task::Object { app, .. } | Task::Page { app, .. } => app,
+            Task::Object { app, .. } | Task::Page { app, .. } | Task::Video { app, .. } => app,
             Task::Messages(_) | Task::Call { .. } => App::Https,
         }
     }
 
-    /// The number of bytes it transfers, if it is not unlimited.
+    /// The number of bytes it transfers, if that is known before. That of a film depends on the bit rates of its chunks.
     pub fn total(&self) -> Option<u64> {
         match &self.task {
             Task::Object { size, .. } => *size,
             Task::Page { page, .. } => Some(page.total()),
             Task::Messages(mqtt) => mqtt.total(),
-            Task::Call { .. } => None,
+            Task::Call { .. } | Task::Video { .. } => None,
         }
     }
 }
@@ -353,6 +370,7 @@ impl FlowSpec {
         let other = [
             ("mqtt", self.mqtt.is_some()),
             ("page", self.page.is_some()),
+            ("video", self.video.is_some()),
             ("size", self.size.is_some()),
             ("supply", self.supply.is_some()),
             ("app", self.app != App::Https),
@@ -370,6 +388,26 @@ impl FlowSpec {
         Ok(Task::Call { way: self.direction, call })
     }
 
+    /// The film of the flow.
+    fn film(&self, video: VideoSpec, path: &str) -> Result<Task, ScenarioError> {
+        let at = |field: &str| format!("{path}.{field}");
+        let other = [
+            ("mqtt", self.mqtt.is_some()),
+            ("page", self.page.is_some()),
+            ("size", self.size.is_some()),
+            ("supply", self.supply.is_some()),
+        ];
+        if let Some((field, _)) = other.into_iter().find(|(_, given)| *given) {
+            return Err(error(at(field), format!("a film has no {field}: leave {field} or video out")));
+        }
+        if matches!(self.app, App::Raw | App::Ssh) {
+            let message = "a film is fetched over HTTP: give app = \"https\" or \"http1\", or leave video out";
+            return Err(error(at("app"), message));
+        }
+        let video = Box::new(video.video(&at("video"))?);
+        Ok(Task::Video { app: self.app, way: self.direction, video })
+    }
+
     /// The objects or messages of the flow.
     fn task(&mut self, path: &str, server: &str, frame: &Frame<'_>) -> Result<Task, ScenarioError> {
         let (app, way, size) = (self.app, self.direction, self.size.map(|q| q.0.0));
@@ -379,6 +417,9 @@ impl FlowSpec {
         }
         if self.call.is_some() {
             return Err(error(at("call"), "a call goes over RTP: give a contender such as rtp/gcc, or leave call out"));
+        }
+        if let Some(video) = self.video.take() {
+            return self.film(video, path);
         }
         if let Some(mqtt) = self.mqtt.take() {
             let other = [

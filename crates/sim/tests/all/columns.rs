@@ -59,8 +59,9 @@ fn a_result_has_the_declared_columns() {
     let requests = BTreeSet::from(["sent_s".to_string(), "rtt_s".to_string()]);
     assert_eq!(keys(&result["probes"][0]), &names(Of::Probe) | &requests);
     let flow = keys(&result["flows"][0]);
+    let of_films = ["startup_", "stall", "played_", "quality_", "chunks_", "qoe_"];
     let of_calls = ["frames_", "picture_", "freezes", "frozen_", "glass_", "rate_variation", "key_frames"];
-    let left_out = [&["radio_", "message", "delivery_", "concealed_"], &of_calls[..]].concat();
+    let left_out = [&["radio_", "message", "delivery_", "concealed_"], &of_calls[..], &of_films[..]].concat();
     let elsewhere = |name: &&String| left_out.iter().any(|start| name.starts_with(start));
     let declared = names(Of::Flow);
     assert_eq!(flow, declared.iter().filter(|name| !elsewhere(name)).cloned().collect());

@@ -139,6 +139,30 @@ fn mutated_scenarios_give_an_error_or_a_result() {
 }
 
 #[test]
+fn mutated_films_give_an_error_or_a_result() {
+    let mut accepted = 0;
+    for number in 0..10_000 {
+        let mut random = Streams::new(number, 2).named("mutation");
+        let adaptation = one_of(&["bba", "throughput", "mpc"], &mut random);
+        let contender = one_of(&["tcp/cubic", "quic/bbr"], &mut random);
+        let mut film = json!({
+            "adaptation": adaptation, "length": "2s", "chunk": "200ms",
+            "rates": ["100kbit/s", "1Mbit/s", "4Mbit/s"], "spread": "15%", "buffer": "1s", "startup": "400ms",
+        });
+        for _ in 0..=random.below(2) {
+            mutate(&mut film, &mut random);
+        }
+        let given = json!({
+            "topology": { "kind": "point-to-point", "link": { "rate": "5Mbit/s", "delay": "5ms", "queue": "20p" } },
+            "flows": [{ "contender": contender, "video": film }],
+        });
+        accepted += u64::from(try_to_run(&given.to_string()));
+    }
+    // Otherwise only the parser was tested.
+    assert!((1_000..9_000).contains(&accepted), "{accepted} were accepted");
+}
+
+#[test]
 fn garbled_text_gives_an_error_or_a_result() {
     for number in 0..20_000 {
         let mut random = Streams::new(number, 1).named("mutation");

@@ -40,5 +40,6 @@ mod supply;
 mod tandems;
 mod theory;
 mod transmit_path;
+mod videos;
 mod wireless;
 mod worker_quiche;

@@ -108,6 +108,19 @@ fn a_trace_shows_the_stacks_window_and_changes_nothing() {
 }
 
 #[test]
+fn stacks_carry_films() {
+    for contender in ["quic@quinn/cubic", "quic@noq/cubic"] {
+        let flow = json!({ "contender": contender, "video": { "adaptation": "mpc" } });
+        let link = json!({ "rate": "3Mbit/s", "delay": "25ms", "queue": "100p" });
+        let given = json!({ "topology": { "kind": "point-to-point", "link": link }, "flows": [flow] });
+        let result = run(&Scenario::from_json(&given.to_string()).unwrap());
+        let (flow, video) = (&result.flows[0], result.flows[0].video.as_ref().unwrap());
+        assert_eq!((flow.status, video.chunks_played), ("ok", 48), "{contender}: {video:?}");
+        assert!((1.5e6..3e6).contains(&video.played_bps.unwrap()) && video.stalled_s < 2.0, "{contender}: {video:?}");
+    }
+}
+
+#[test]
 fn a_page_of_more_objects_than_streams_is_asked_for_in_early_data() {
     let link = json!({ "delay": "50ms", "rate": "100Mbit/s" });
     let objects = json!(vec![json!({ "size": "3kB" }); 250]);
