@@ -48,8 +48,9 @@ fn a_call_over_a_fast_link_is_smooth_and_at_its_largest_rate() {
         assert_eq!((flow.status, call.freezes, call.key_frames), ("ok", 0, 1), "{said}");
         assert!(call.frames_shown as f64 > 0.98 * call.frames_sent as f64, "{said}");
         assert!((0.9e6..1.5e6).contains(&flow.goodput_bps.unwrap()), "{said}");
-        // The way takes 25 ms, and the pacer of NADA nearly the time of a frame.
-        assert!((0.025..0.12).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
+        // The way takes 25 ms, and the pacer of NADA nearly the time of a frame; that of BBR below it takes more.
+        let most = if contender.starts_with("rtp") { 0.12 } else { 0.15 };
+        assert!((0.025..most).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
     }
 }
 

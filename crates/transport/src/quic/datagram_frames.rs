@@ -210,6 +210,6 @@ mod tests {
         assert!(draft.traits.eliciting && frames.owes());
         let mut next = Draft::default();
         frames.draft(&mut next, 1000, 1100);
-        assert_eq!((next.payload, frames.owes()), (603 + 11, false));
+        assert_eq!((next.payload, frames.owes()), (603 + 12, false));
     }
 }
