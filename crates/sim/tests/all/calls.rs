@@ -107,6 +107,33 @@ fn a_trace_has_the_target_of_the_encoder_and_the_age_of_each_picture() {
     assert!(of("glass_to_glass").v.len() as u64 > shown / 2 && of("glass_to_glass").v.iter().all(|s| *s >= 0.025));
 }
 
+/// The nested loops of control: losses that the congestion control of media bears shrink the window of QUIC's.
+#[test]
+fn the_congestion_control_of_quic_limits_a_call_with_losses() {
+    let rate = |contender: &str| {
+        let result = common::result(&over("2Mbit/s", contender, json!({ "down": { "loss": "1%" } })));
+        first(&result).0.goodput_bps.unwrap()
+    };
+    let [newreno, bbr, none] = ["", "+quic=bbr", "+quic=none"].map(|inner| rate(&format!("roq/gcc{inner}")));
+    assert!(newreno < 0.6 * none && newreno < bbr && bbr < none, "{newreno}, {bbr} and {none} bit/s");
+    let without = rate("rtp/gcc");
+    assert!((none / without - 1.0).abs() < 0.05, "{none} bit/s over QUIC without a control, {without} over UDP");
+}
+
+#[test]
+fn frames_wait_for_those_before_them_on_the_stream_of_a_group() {
+    let late = |streams: &str| {
+        let lossy = json!({ "down": { "loss": "1%" } });
+        let result = common::result(&over("20Mbit/s", &format!("roq/gcc+quic=none+streams={streams}"), lossy));
+        let (flow, call) = first(&result);
+        assert!(call.frames_shown as f64 > 0.95 * call.frames_sent as f64, "{call:?}");
+        assert!(flow.retransmitted_packets > 10, "QUIC repairs: {}", flow.retransmitted_packets);
+        (call.glass_to_glass_p95_s.unwrap(), flow.most_held_bytes.unwrap())
+    };
+    let (group, frame) = (late("group"), late("frame"));
+    assert!(group.0 > frame.0 && group.1 > frame.1, "{group:?} of a group, {frame:?} of a frame");
+}
+
 /// RFC 8867 section 5.6, without its end of the competing flow.
 #[test]
 fn a_call_beside_tcp_lives() {
