@@ -6,7 +6,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{ComponentId, Cx, Ecn, Packet, PathId, Span, Time};
 use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::quic::{
-    self, Ack, AckEcn, AckFrequency, Datagram, EcnCounts, Form, Frame, QuicPacket, Session, SpaceId,
+    self, Ack, AckEcn, AckFrequency, Datagram, DatagramFrame, EcnCounts, Form, Frame, QuicPacket, Session, SpaceId,
 };
 use haltere_transport::tcp::{self, Segment, segment::Kind, segment::SackBlock};
 use haltere_transport::{Body, Endpoint, Event, Role, StreamId};
@@ -60,7 +60,7 @@ fn ecn(u: &mut Unstructured<'_>) -> Result<Ecn> {
 }
 
 fn frame(u: &mut Unstructured<'_>) -> Result<Frame> {
-    Ok(match u.int_in_range(0..=16)? {
+    Ok(match u.int_in_range(0..=17)? {
         0 => Frame::Padding(u.arbitrary::<u16>()?.into()),
         1 => Frame::Ping,
         2 => Frame::Ack(ack(u)?),
@@ -101,6 +101,7 @@ fn frame(u: &mut Unstructured<'_>) -> Result<Frame> {
             let counts = EcnCounts { ect0: number(u)?, ect1: number(u)?, ce: number(u)? };
             Frame::AckEcn(Box::new(AckEcn { ack: ack(u)?, counts }))
         }
+        16 => Frame::Datagram(Box::new(DatagramFrame { bytes: u.arbitrary::<u16>()?.into(), packet: None })),
         _ => Frame::ConnectionClose(u.arbitrary::<bool>()?.then_some("INTERNAL_ERROR")),
     })
 }

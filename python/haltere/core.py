@@ -22,6 +22,8 @@ except ImportError as error:  # a source tree in which nothing has been built ye
     ) from error
 
 T = TypeVar("T")
+OF_CALLS = frozenset({"rtp", "roq"})
+"""The transports that carry calls, and nothing else."""
 
 VERSION: str = _core.__version__
 Scenario = _core.Scenario

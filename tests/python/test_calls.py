@@ -101,6 +101,24 @@ def test_a_production_stack_beside_the_model_needs_no_option(haltere: Haltere) -
         package.compare(["quic/cubic", "quic@quinn/cubic"], size="50kB", replications=2)
 
 
+def test_calls_over_quic_stand_beside_those_over_udp(haltere: Haltere) -> None:
+    ways = ["rtp/gcc", "roq/gcc", "roq/gcc+streams=frame", "roq/gcc+streams=group+quic=bbr", "roq/gcc+quic=none"]
+    done = haltere("compare", *ways, *SHORT, "--loss", "1%")
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    assert all(way in words for way in ways), done.stdout
+    for wrong, hint in [
+        ("rtp/gcc+streams=frame", "is for roq"),
+        ("roq/gcc+streams=frames", "one of frame, group"),
+        ("roq/gcc+quic=renew", "one of newreno, cubic"),
+        ("roq@quinn/gcc", "write \\"roq/gcc\\""),
+        ("roq/gcc+hystart", "roq knows quic, streams"),
+    ]:
+        refused = haltere("compare", wrong, *SHORT)
+        assert refused.returncode != 0
+        assert hint.replace("\\", "") in " ".join(refused.stderr.split()), refused.stderr
+
+
 def test_entries_of_calls_have_their_columns(haltere: Haltere) -> None:
     done = haltere("compare", "rtp/nada", *SHORT, "--json")
     for entry in json.loads(done.stdout):

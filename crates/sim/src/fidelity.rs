@@ -84,7 +84,7 @@ impl Contender {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
             (Transport::Rtp, Fidelity::Stack, Some(name)) if name != "model" => self.in_media_stack(name),
-            (Transport::Rtp, ..) => self.in_media_model(),
+            (Transport::Rtp | Transport::Roq, ..) => self.in_media_model(),
             (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" && !is_stack(name) => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
                 self.in_stack(name)

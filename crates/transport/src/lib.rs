@@ -3,7 +3,7 @@
 //!
 //! The parts that transports share are in [`cc`] (congestion control, one file per algorithm), [`recovery`] (delivery
 //! rate, pacing, filters) and [`scheduler`] (the choice among several paths). The parts that differ are in [`tcp`] and
-//! [`quic`]; [`rtp`] carries calls; [`datagram`] needs no connection; [`reset`] answers segments that belong to none. An application drives each through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
+//! [`quic`]; [`rtp`] carries calls, and [`roq`] carries them over QUIC; [`datagram`] needs no connection; [`reset`] answers segments that belong to none. An application drives each through [`Endpoint`]. [`mechanisms`] lists every switch of both, with its
 //! default and its source.
 
 pub mod cc;
@@ -20,6 +20,7 @@ pub mod reassembly;
 pub mod recovery;
 pub mod reordering;
 pub mod reset;
+pub mod roq;
 pub mod rtp;
 pub mod scheduler;
 pub mod spares;

@@ -21,7 +21,7 @@ def contenders(incomplete: str) -> list[str]:
     transport, slash, rest = incomplete.partition("/")
     if not slash:
         return _begun(incomplete, (f"{one['name']}/" for one in known["transports"]))
-    kind = "media" if transport.partition("@")[0] == "rtp" else "congestion"
+    kind = "media" if transport.partition("@")[0] in core.OF_CALLS else "congestion"
     begun = max(rest.rfind("+"), rest.rfind("-"))
     if begun < 0:
         return _begun(incomplete, (f"{transport}/{one['name']}" for one in known[kind]))

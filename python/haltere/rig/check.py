@@ -50,7 +50,7 @@ def check(scenario: Scenario, machine: Machine) -> None:
     machine.check(what)
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
-        if flow.transport == "rtp":
+        if flow.transport in core.OF_CALLS:
             raise ScenarioProblem('real hosts have no calls: choose fidelity "model"', path)
         if (reason := hosts.refusal(flow) or hosts.path_refusal(flow)) is not None:
             raise ScenarioProblem(reason, path)

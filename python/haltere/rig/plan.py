@@ -170,7 +170,7 @@ class Flow:
 
     number: int
     contender: str
-    transport: Literal["tcp", "quic", "mptcp", "mpquic", "rtp"]
+    transport: Literal["tcp", "quic", "mptcp", "mpquic", "rtp", "roq"]
     implementation: str
     congestion: str
     switches: dict[str, str]

@@ -16,7 +16,7 @@ use haltere_transport::cc::{Algorithm, Desk};
 #[cfg(feature = "kernels")]
 use haltere_transport::mechanisms::Value;
 use haltere_transport::rtp::control::Control;
-use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, rtp, tcp};
+use haltere_transport::{Endpoint, Role, mechanisms, mptcp, quic, roq, rtp, tcp};
 
 /// The worker program, which all ends of a run share whose stacks need one.
 #[cfg(feature = "stacks")]
@@ -63,7 +63,12 @@ pub(super) struct End<'a> {
 
 /// The largest UDP payload in an IPv4 packet of a path with this MTU, bytes.
 pub(super) fn udp_payload(mtu: u32) -> u16 {
-    u16::try_from(mtu.saturating_sub(quic::sizes::IP_UDP)).unwrap_or(u16::MAX)
+    udp_payload_with(mtu, quic::sizes::IP_UDP)
+}
+
+/// The largest UDP payload in a packet of a path with this MTU whose headers of IP and UDP have so many bytes, bytes.
+fn udp_payload_with(mtu: u32, headers: u32) -> u16 {
+    u16::try_from(mtu.saturating_sub(headers)).unwrap_or(u16::MAX)
 }
 
 impl End<'_> {
@@ -72,7 +77,12 @@ impl End<'_> {
     pub fn endpoint(&self, number: u32, stream: Stream) -> Result<Box<dyn Endpoint>, String> {
         match self.kit.subject {
             Subject::Model(algorithm) => self.model(algorithm, stream),
-            Subject::Media(control) => Ok(Box::new(rtp::Connection::new(self.rtp(control)))),
+            Subject::Media(control) if self.contender.transport == Transport::Roq => {
+                Ok(Box::new(roq::Connection::new(self.roq(control, stream))))
+            }
+            Subject::Media(control) => {
+                Ok(Box::new(rtp::Connection::new(self.call(rtp::Config::new(self.role, control)))))
+            }
             #[cfg(feature = "kernels")]
             Subject::Kernel { congestion } => {
                 self.kit.kernels.end(self.on_kernel(congestion)?).map_err(|e| e.to_string())
@@ -148,13 +158,33 @@ impl End<'_> {
             Transport::Quic => Box::new(quic::Connection::new(self.quic(algorithm, stream))),
             Transport::Mptcp => Box::new(mptcp::Connection::new(self.mptcp(algorithm, stream))),
             Transport::Mpquic => Box::new(quic::Connection::new(self.mpquic(algorithm, stream))),
-            Transport::Rtp => return Err("calls have congestion controls of their own: write rtp/gcc".into()),
+            Transport::Rtp | Transport::Roq => {
+                return Err("calls have congestion controls of their own: write rtp/gcc".into());
+            }
         })
     }
 
-    /// An end of a call.
-    fn rtp(&self, control: Control) -> rtp::Config {
-        let mut config = rtp::Config::new(self.role, control);
+    /// An end of a call over QUIC.
+    fn roq(&self, control: Control, stream: Stream) -> roq::Config {
+        let mut config = roq::Config::new(self.role, control, stream);
+        config.media = self.call(config.media);
+        mechanisms::apply(mechanisms::ROQ, &self.contender.mechanisms, &mut config);
+        self.fit(&mut config.quic);
+        config
+    }
+
+    /// Fits a connection of QUIC to the flow.
+    fn fit(&self, config: &mut quic::Config) {
+        config.rtts = self.kit.rtts;
+        if self.kit.moves && !self.contender.transport.is_multipath() {
+            config.connection_ids = Some(CONNECTION_IDS);
+        }
+        config.max_udp_payload = udp_payload_with(self.kit.mtu, config.ip_udp);
+        config.faults = Some(self.kit.streams.faults().clone());
+    }
+
+    /// An end of a call, fitted to the flow.
+    fn call(&self, mut config: rtp::Config) -> rtp::Config {
         config.rtts = self.kit.rtts;
         config.max_packet = config.max_packet.min(self.kit.mtu);
         if let Some(call) = &self.kit.call {
@@ -218,14 +248,10 @@ impl End<'_> {
         let contender = self.contender;
         let shadows = self.shadows(&stream, |end, algorithm, stream| end.quic(algorithm, stream));
         let mut config = quic::Config::new(self.role, algorithm, stream);
-        config.rtts = self.kit.rtts;
-        if self.kit.moves && self.contender.transport == Transport::Quic {
-            config.connection_ids = Some(CONNECTION_IDS);
-        }
+        self.fit(&mut config);
         mechanisms::apply(mechanisms::QUIC, &contender.mechanisms, &mut config);
-        config.max_udp_payload = u16::try_from(self.kit.mtu.saturating_sub(config.ip_udp)).unwrap_or(u16::MAX);
+        config.max_udp_payload = udp_payload_with(self.kit.mtu, config.ip_udp);
         config.agent = self.agent();
-        config.faults = Some(self.kit.streams.faults().clone());
         config.shadow = shadows.into_iter().rev().fold(None, |next, mut own: quic::Config| {
             own.shadow = next;
             Some(Box::new(own))

@@ -4,8 +4,9 @@ use super::{Contender, Switch, Transport};
 use crate::fidelity::{Fidelity, Subject};
 use haltere_net::rng::Streams;
 use haltere_transport::cc::{Algorithm, SlowStart, Startup};
-use haltere_transport::mechanisms::{self, MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value};
-use haltere_transport::{Role, mptcp, quic, tcp};
+use haltere_transport::mechanisms::{self, MPQUIC, MPTCP, Mechanism, QUIC, ROQ, TCP, Value};
+use haltere_transport::rtp::control::Control;
+use haltere_transport::{Role, mptcp, quic, roq, tcp};
 use serde::Serialize;
 
 /// A mechanism or switch with the value that it has in a contender.
@@ -42,7 +43,7 @@ impl Contender {
     pub fn effective(&self, fidelity: Fidelity) -> Result<Effective, String> {
         let (model, settings) = match self.at(fidelity)? {
             Subject::Model(algorithm) => (true, self.in_model_with(algorithm)),
-            Subject::Media(_) => (true, Vec::new()),
+            Subject::Media(control) => (true, self.in_media_with(control)),
             #[cfg(feature = "stacks")]
             Subject::Stack { .. } => (false, self.given()),
             #[cfg(feature = "kernels")]
@@ -55,6 +56,21 @@ impl Contender {
             congestion: self.congestion.clone(),
             settings,
         })
+    }
+
+    /// The mechanisms of a call.
+    fn in_media_with(&self, control: Control) -> Vec<Setting> {
+        if self.transport != Transport::Roq {
+            return Vec::new();
+        }
+        let mut config = roq::Config::new(Role::Server, control, Streams::new(0, 0).named("effective"));
+        mechanisms::apply(ROQ, &self.mechanisms, &mut config);
+        let setting = |mechanism: &Mechanism<roq::Config>| Setting {
+            name: mechanism.facts.name.to_string(),
+            value: mechanism.facts.show(mechanism.get(&config)),
+            fixed: None,
+        };
+        ROQ.iter().map(setting).collect()
     }
 
     fn in_model_with(&self, algorithm: Algorithm) -> Vec<Setting> {
@@ -160,7 +176,9 @@ mod tests {
 
     #[test]
     fn every_settled_value_can_be_written() {
-        for start in ["tcp/cubic", "quic/cubic", "tcp/bbr", "quic/bbr", "tcp/dctcp", "mptcp/lia", "mpquic/olia"] {
+        for start in
+            ["tcp/cubic", "quic/cubic", "tcp/bbr", "quic/bbr", "tcp/dctcp", "mptcp/lia", "mpquic/olia", "roq/gcc"]
+        {
             for setting in effective(start).settings {
                 let skipped = setting.fixed.is_some() || setting.value == "auto";
                 let off = setting.value == "off";

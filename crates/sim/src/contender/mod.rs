@@ -28,12 +28,12 @@ use haltere_transport::Role;
 use haltere_transport::cc::{self, Algorithm, RenoFriendly, SlowStart};
 use haltere_transport::mechanisms::linux::Buffers;
 use haltere_transport::mechanisms::{
-    MPQUIC, MPTCP, Mechanism, QUIC, TCP, Value, linux, paces, to_reno_friendly, unfit,
+    MPQUIC, MPTCP, Mechanism, QUIC, ROQ, TCP, Value, linux, paces, to_reno_friendly, unfit,
 };
 use haltere_transport::quic::Session;
 use haltere_transport::rtp::control::{self, Control};
 use haltere_transport::scheduler::Scheduler;
-use haltere_transport::{mptcp, quic, scheduler, tcp};
+use haltere_transport::{mptcp, quic, roq, scheduler, tcp};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -52,6 +52,8 @@ haltere_net::named! {
         Mpquic,
         /// RTP, which carries calls.
         Rtp,
+        /// RTP over QUIC, which carries calls, too.
+        Roq,
     }
 }
 
@@ -68,12 +70,21 @@ impl Transport {
                 ("mpquic", "Multipath QUIC (draft-ietf-quic-multipath), over all paths; otherwise as quic")
             }
             Transport::Rtp => ("rtp", "RTP over UDP as in WebRTC (RFC 3550, 3711, 4585, 4588); it carries calls alone"),
+            Transport::Roq => (
+                "roq",
+                "RTP over QUIC (draft-ietf-avtcore-rtp-over-quic), one congestion control above the other; it carries calls alone",
+            ),
         }
     }
 
     /// Whether it is QUIC, with a single path or with several.
     pub const fn is_quic(self) -> bool {
         matches!(self, Transport::Quic | Transport::Mpquic)
+    }
+
+    /// Whether its packets are those of QUIC.
+    pub const fn runs_on_quic(self) -> bool {
+        self.is_quic() || matches!(self, Transport::Roq)
     }
 
     /// The reason why a mechanism cannot have this value with a congestion control; `None` if it can.
@@ -86,7 +97,7 @@ impl Transport {
 
     /// Whether it carries calls, and nothing else.
     pub const fn is_media(self) -> bool {
-        matches!(self, Transport::Rtp)
+        matches!(self, Transport::Rtp | Transport::Roq)
     }
 
     /// Whether it uses all paths between two hosts.
@@ -169,9 +180,15 @@ impl Contender {
     fn is_model(&self) -> Result<(), String> {
         let name = self.transport.describe().0;
         let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") else { return Ok(()) };
+        if self.transport == Transport::Roq {
+            return Err(format!(
+                "{real:?} has no RTP over QUIC, only the model has: write \"{name}/{}\"",
+                self.congestion
+            ));
+        }
         // Linux kernels and programs on them run in the simulator, too.
         let others = match self.transport {
-            Transport::Rtp => "\"stack\"",
+            Transport::Rtp | Transport::Roq => "\"stack\"",
             Transport::Mpquic => "\"linux\" or \"testbed\"",
             _ => "\"stack\", \"linux\" or \"testbed\"",
         };
@@ -337,7 +354,9 @@ pub fn catalogue() -> Vec<Row> {
     let quic_rows = rows(Transport::Quic, QUIC, &quic).chain(of_switches(Transport::Quic));
     let mptcp = mptcp::Config::new(tcp_config);
     let several = rows(Transport::Mptcp, MPTCP, &mptcp).chain(rows(Transport::Mpquic, MPQUIC, &quic));
-    tcp.into_iter().chain(quic_rows).chain(several).chain(of_switches(Transport::Rtp)).collect()
+    let over_quic = roq::Config::new(Role::Server, control::GCC, stream());
+    let calls = of_switches(Transport::Rtp).chain(rows(Transport::Roq, ROQ, &over_quic));
+    tcp.into_iter().chain(quic_rows).chain(several).chain(calls).collect()
 }
 
 fn rows<'a, C>(transport: Transport, table: &'a [Mechanism<C>], fresh: &'a C) -> impl Iterator<Item = Row> + 'a {

@@ -8,7 +8,7 @@ use crate::ack::MIN_ACK_DELAY;
 use haltere_net::nearest::meant;
 use haltere_net::registry::{DIGEST, Description, Entry as _, Maker, Parameter, Registry, is_file, shown};
 use haltere_transport::cc::Algorithm;
-use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, ROQ, TCP, Value};
 use haltere_transport::rtp::control;
 use haltere_transport::scheduler::{self, PathScheduler, Scheduler};
 
@@ -27,6 +27,7 @@ pub(super) fn facts(transport: Transport) -> Box<dyn Iterator<Item = &'static Fa
         Transport::Mptcp => Box::new(facts(Transport::Tcp).chain(MPTCP.iter().map(|m| &m.facts))),
         Transport::Mpquic => Box::new(facts(Transport::Quic).chain(MPQUIC.iter().map(|m| &m.facts))),
         Transport::Rtp => Box::new(std::iter::empty()),
+        Transport::Roq => Box::new(ROQ.iter().map(|m| &m.facts)),
     }
 }
 
@@ -145,7 +146,8 @@ fn read(text: &str, registries: &Registries) -> Result<Contender, String> {
         let name = congestion;
         if file.is_some() {
             return Err(format!(
-                "{text:?} names a file, and congestion controls of calls come from none: write rtp/gcc"
+                "{text:?} names a file, and congestion controls of calls come from none: write {}/gcc",
+                transport.describe().0
             ));
         }
         (None, Registry::<control::Implementation>::default().find(name))

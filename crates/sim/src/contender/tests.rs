@@ -142,7 +142,12 @@ fn the_catalogue_lists_each_switch_of_each_transport_once() {
     let single_path = |s: &Switch| s.describe().transports.iter().filter(|t| !t.is_multipath()).count();
     assert_eq!(
         rows.len(),
-        TCP.len() + QUIC.len() + MPTCP.len() + MPQUIC.len() + Switch::ALL.iter().map(single_path).sum::<usize>()
+        TCP.len()
+            + QUIC.len()
+            + MPTCP.len()
+            + MPQUIC.len()
+            + ROQ.len()
+            + Switch::ALL.iter().map(single_path).sum::<usize>()
     );
     let window = rows.iter().find(|r| (r.transport, r.name) == ("tcp", "receive-window")).unwrap();
     assert_eq!((window.kind, window.default.as_str()), ("bytes", "8388608B"));

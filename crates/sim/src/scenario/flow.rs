@@ -377,7 +377,8 @@ impl FlowSpec {
         ];
         if let Some((field, _)) = other.into_iter().find(|(_, given)| *given) {
             let message = format!(
-                "rtp carries calls alone, which have no {field}: leave {field} out, or give a tcp or quic contender"
+                "{} carries calls alone, which have no {field}: leave {field} out, or give a tcp or quic contender",
+                self.contender.transport.describe().0
             );
             return Err(error(at(field), message));
         }

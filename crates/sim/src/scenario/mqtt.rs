@@ -307,7 +307,10 @@ impl MqttSpec {
         at_least_one(zero, path)?;
         let delivery = self.delivery.clone().unwrap_or_else(|| contender.clone());
         if delivery.transport.is_media() {
-            return Err(error(format!("{path}.delivery"), "rtp carries calls alone: give a tcp or quic contender"));
+            return Err(error(
+                format!("{path}.delivery"),
+                "rtp and roq carry calls alone: give a tcp or quic contender",
+            ));
         }
         let [quic, quic_delivery] = [contender, &delivery].map(|contender| contender.transport.is_quic());
         let (qos, traffic) = (qos(self.qos, &at("qos"))?, self.traffic(path)?);

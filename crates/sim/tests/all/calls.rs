@@ -13,6 +13,12 @@ fn controls() -> impl Iterator<Item = &'static str> {
     Control::ALL.iter().map(|control| control.describe().name)
 }
 
+/// The congestion controls of media over UDP, and over QUIC in each way that there is.
+fn contenders() -> impl Iterator<Item = String> {
+    let ways = ["rtp/{}", "roq/{}", "roq/{}+quic=none", "roq/{}+streams=frame", "roq/{}+streams=group+quic=bbr"];
+    controls().flat_map(move |control| ways.map(|way| way.replace("{}", control)))
+}
+
 /// A call of 60 s over a link with an RTT of 50 ms.
 fn over(rate: &str, contender: &str, more: Value) -> Value {
     let mut link = json!({ "rate": rate, "delay": "25ms", "queue": "100p" });
@@ -35,24 +41,25 @@ fn first(result: &RunResult) -> (&FlowResult, &CallResult) {
 
 #[test]
 fn a_call_over_a_fast_link_is_smooth_and_at_its_largest_rate() {
-    for control in controls() {
-        let result = common::result(&over("20Mbit/s", &format!("rtp/{control}"), json!({})));
+    for contender in contenders() {
+        let result = common::result(&over("20Mbit/s", &contender, json!({})));
         let (flow, call) = first(&result);
-        let said = format!("{control}: {call:?}, {:?} bit/s", flow.goodput_bps);
+        let said = format!("{contender}: {call:?}, {:?} bit/s", flow.goodput_bps);
         assert_eq!((flow.status, call.freezes, call.key_frames), ("ok", 0, 1), "{said}");
         assert!(call.frames_shown as f64 > 0.98 * call.frames_sent as f64, "{said}");
         assert!((0.9e6..1.5e6).contains(&flow.goodput_bps.unwrap()), "{said}");
-        // The way takes 25 ms, and the pacer of NADA nearly the time of a frame.
-        assert!((0.025..0.12).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
+        // The way takes 25 ms, and the pacer of NADA nearly the time of a frame; that of BBR below it takes more.
+        let most = if contender.starts_with("rtp") { 0.12 } else { 0.15 };
+        assert!((0.025..most).contains(&call.glass_to_glass_p95_s.unwrap()), "{said}");
     }
 }
 
 #[test]
 fn a_slow_link_slows_the_encoder_and_the_picture_stays() {
-    for control in controls() {
-        let result = common::result(&over("600kbit/s", &format!("rtp/{control}"), json!({})));
+    for contender in contenders() {
+        let result = common::result(&over("600kbit/s", &contender, json!({})));
         let (flow, call) = first(&result);
-        let said = format!("{control}: {call:?}, {:?} bit/s", flow.goodput_bps);
+        let said = format!("{contender}: {call:?}, {:?} bit/s", flow.goodput_bps);
         assert!((0.25e6..0.6e6).contains(&flow.goodput_bps.unwrap()), "{said}");
         assert!(call.frames_shown as f64 > 0.8 * call.frames_sent as f64, "{said}");
         assert!(call.glass_to_glass_mean_s.unwrap() < 0.6, "{said}");
@@ -73,12 +80,12 @@ fn losses_are_repaired_before_the_picture_freezes_for_long() {
 
 #[test]
 fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
-    for control in controls() {
-        let mut given = over("20Mbit/s", &format!("rtp/{control}"), json!({}));
+    for contender in contenders() {
+        let mut given = over("20Mbit/s", &contender, json!({}));
         given["flows"][0]["call"] = json!({ "pauses": [{ "from": "20s", "to": "40s" }] });
         let result = common::result(&given);
         let (_, call) = first(&result);
-        let said = format!("{control}: {call:?}");
+        let said = format!("{contender}: {call:?}");
         assert_eq!((call.key_frames, call.freezes), (2, 0), "{said}");
         // 39 s of the 59 s that count, in steps of a frame.
         assert!(call.frames_sent.abs_diff(39 * 30) <= 2, "{said}");
@@ -100,15 +107,42 @@ fn a_trace_has_the_target_of_the_encoder_and_the_age_of_each_picture() {
     assert!(of("glass_to_glass").v.len() as u64 > shown / 2 && of("glass_to_glass").v.iter().all(|s| *s >= 0.025));
 }
 
+/// The nested loops of control: losses that the congestion control of media bears shrink the window of QUIC's.
+#[test]
+fn the_congestion_control_of_quic_limits_a_call_with_losses() {
+    let rate = |contender: &str| {
+        let result = common::result(&over("2Mbit/s", contender, json!({ "down": { "loss": "1%" } })));
+        first(&result).0.goodput_bps.unwrap()
+    };
+    let [newreno, bbr, none] = ["", "+quic=bbr", "+quic=none"].map(|inner| rate(&format!("roq/gcc{inner}")));
+    assert!(newreno < 0.6 * none && newreno < bbr && bbr < none, "{newreno}, {bbr} and {none} bit/s");
+    let without = rate("rtp/gcc");
+    assert!((none / without - 1.0).abs() < 0.05, "{none} bit/s over QUIC without a control, {without} over UDP");
+}
+
+#[test]
+fn frames_wait_for_those_before_them_on_the_stream_of_a_group() {
+    let late = |streams: &str| {
+        let lossy = json!({ "down": { "loss": "1%" } });
+        let result = common::result(&over("20Mbit/s", &format!("roq/gcc+quic=none+streams={streams}"), lossy));
+        let (flow, call) = first(&result);
+        assert!(call.frames_shown as f64 > 0.95 * call.frames_sent as f64, "{call:?}");
+        assert!(flow.retransmitted_packets > 10, "QUIC repairs: {}", flow.retransmitted_packets);
+        (call.glass_to_glass_p95_s.unwrap(), flow.most_held_bytes.unwrap())
+    };
+    let (group, frame) = (late("group"), late("frame"));
+    assert!(group.0 > frame.0 && group.1 > frame.1, "{group:?} of a group, {frame:?} of a frame");
+}
+
 /// RFC 8867 section 5.6, without its end of the competing flow.
 #[test]
 fn a_call_beside_tcp_lives() {
-    for control in controls() {
-        let mut given = over("2Mbit/s", &format!("rtp/{control}"), json!({}));
+    for contender in contenders() {
+        let mut given = over("2Mbit/s", &contender, json!({}));
         given["flows"].as_array_mut().unwrap().push(json!({ "contender": "tcp/cubic", "app": "raw", "start": "10s" }));
         let result = common::result(&given);
         let (flow, call) = first(&result);
-        let said = format!("{control}: {call:?}, {:?} and {:?} bit/s", flow.goodput_bps, result.flows[1].goodput_bps);
+        let said = format!("{contender}: {call:?}, {:?} and {:?} bit/s", flow.goodput_bps, result.flows[1].goodput_bps);
         assert!(flow.goodput_bps.unwrap() > 0.12e6, "{said}");
         assert!(result.flows[1].goodput_bps.unwrap() > 0.3e6, "{said}");
     }
@@ -145,8 +179,8 @@ fn with_call(number: u64) -> Value {
     whole.remove("measure_from");
     let flow = given["flows"][0].as_object_mut().unwrap();
     ["size", "app", "supply"].iter().for_each(|field| drop(flow.remove(*field)));
-    let names: Vec<&str> = controls().collect();
-    flow.insert("contender".into(), json!(format!("rtp/{}", names[number as usize % names.len()])));
+    let names: Vec<String> = contenders().collect();
+    flow.insert("contender".into(), json!(names[number as usize % names.len()]));
     if number.is_multiple_of(3) {
         flow.insert("direction".into(), json!("up"));
     }
@@ -156,7 +190,7 @@ fn with_call(number: u64) -> Value {
 #[test]
 fn calls_over_random_links_end_well_or_for_an_expected_reason() {
     let mut wrong = Vec::new();
-    for number in 0..600 {
+    for number in 0..1000 {
         let given = with_call(number);
         let result = run(&scenario(&given), number, 0).unwrap_or_else(|e| panic!("case {number}: {e}"));
         if let Some(flaw) = flaw(&given, &result) {
@@ -200,7 +234,10 @@ fn what_is_no_call_is_refused() {
     endless.as_object_mut().unwrap().remove("duration");
     assert!(refused(&endless).message.contains("give the scenario a duration"));
     let built = |contender: &str| run(&scenario(&over("2Mbit/s", contender, json!({}))), 1, 0).unwrap_err().message;
-    assert!(built("rtp/cubic").contains("gcc, nada, scream"), "{}", built("rtp/cubic"));
+    for given in ["rtp/cubic", "roq/cubic"] {
+        assert!(built(given).contains("gcc, nada, scream"), "{}", built(given));
+    }
+    assert!(built("roq@quinn/gcc").contains("write \"roq/gcc\""), "{}", built("roq@quinn/gcc"));
     let real = built("rtp@str0m/gcc");
     assert!(real.contains("real implementation") && real.contains("\"stack\"") && !real.contains("linux"), "{real}");
 }

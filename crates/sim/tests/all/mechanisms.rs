@@ -5,17 +5,18 @@ use crate::common;
 
 use haltere_sim::contender::{BUNDLES, Row, catalogue};
 use haltere_sim::{Fidelity, Scenario, check_at, run};
-use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, TCP, Value};
+use haltere_transport::mechanisms::{Facts, Kind, MPQUIC, MPTCP, QUIC, ROQ, TCP, Value};
 use haltere_transport::scheduler::Scheduler;
 use serde_json::{Value as Json, json};
 
 /// The facts of a row, if it is a mechanism of a transport.
 fn facts(row: &Row) -> Option<Facts> {
-    let tables: [(&str, Vec<Facts>); 4] = [
+    let tables: [(&str, Vec<Facts>); 5] = [
         ("tcp", TCP.iter().map(|m| m.facts).collect()),
         ("quic", QUIC.iter().map(|m| m.facts).collect()),
         ("mptcp", MPTCP.iter().map(|m| m.facts).collect()),
         ("mpquic", MPQUIC.iter().map(|m| m.facts).collect()),
+        ("roq", ROQ.iter().map(|m| m.facts).collect()),
     ];
     let table = tables.into_iter().find(|(transport, _)| *transport == row.transport)?.1;
     table.into_iter().find(|facts| facts.name == row.name)
@@ -90,6 +91,11 @@ fn away(row: &Row) -> (&'static str, String) {
     ("", other.unwrap_or_else(|| panic!("{name} of {}: choose another value in the list above", row.transport)))
 }
 
+/// A contender of a transport, without switches.
+fn plain(transport: &str) -> String {
+    format!("{transport}/{}", if transport == "roq" { "gcc" } else { "cubic" })
+}
+
 /// Scenarios that together exercise every mechanism.
 fn scenarios(contender: &str) -> Vec<Json> {
     let bursts =
@@ -114,6 +120,13 @@ fn scenarios(contender: &str) -> Vec<Json> {
         json!({ "contender": contender, "app": "https", "size": "20kB" }),
         json!({ "contender": contender, "app": "https", "page": { "objects": objects } }),
     ];
+    if contender.starts_with("roq") {
+        let call = |link: &Json| {
+            let topology = json!({ "kind": "point-to-point", "link": link });
+            json!({ "duration": "10s", "topology": topology, "flows": [{ "contender": contender }] })
+        };
+        return links.iter().map(call).collect();
+    }
     // The second path of those that use several is slower and farther, and is interrupted.
     let outage = json!([{ "from": "400ms", "to": "8s" }]);
     let second = json!({ "rate": "4Mbit/s", "delay": "60ms", "queue": "60p", "down": { "outage": outage } });
@@ -171,7 +184,7 @@ fn every_switch_changes_the_result_of_some_scenario() {
             continue;
         }
         let (base, more) = away(&row);
-        let base = format!("{}/cubic{base}", row.transport);
+        let base = format!("{}{base}", plain(row.transport));
         let changed = format!("{base}{more}");
         if !acts(&base, &changed) {
             dead.push(changed);
@@ -203,7 +216,7 @@ fn what_is_for_production_stacks_is_refused_in_the_model() {
 #[test]
 fn the_default_of_each_switch_given_as_its_value_changes_nothing() {
     for row in catalogue().into_iter().filter(|row| facts(row).is_some() && row.default != "auto") {
-        let base = format!("{}/cubic", row.transport);
+        let base = plain(row.transport);
         let changed = match row.default.as_str() {
             "on" => format!("{base}+{}", row.name),
             "off" => format!("{base}-{}", row.name),

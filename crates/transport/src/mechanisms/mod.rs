@@ -1,6 +1,6 @@
 //! Mechanisms as tables: every switch of a transport by name, with its type, its default and its source.
 //!
-//! [`TCP`] and [`QUIC`] list them. A mechanism is one entry in a list and one field of the transport's configuration.
+//! [`TCP`] and [`QUIC`] list them, and [`ROQ`] those of calls over QUIC. A mechanism is one entry in a list and one field of the transport's configuration.
 //! An entry reads and writes that field, so its default is the one of `Config::new` and is stated nowhere else.
 //!
 //! A contender writes `+name` for on, `-name` for off and `+name=value` for a value. `haltere algorithms` prints the
@@ -9,10 +9,12 @@
 pub mod linux;
 mod multipath;
 mod quic;
+mod roq;
 mod tcp;
 
 pub use multipath::{MPQUIC, MPTCP};
 pub use quic::QUIC;
+pub use roq::ROQ;
 pub use tcp::{TCP, to_reno_friendly};
 
 use crate::Role;

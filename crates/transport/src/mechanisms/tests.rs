@@ -12,6 +12,10 @@ fn quic() -> crate::quic::Config {
     crate::quic::Config::new(Role::Server, cc::CUBIC, Streams::new(1, 0).named("cc"))
 }
 
+fn roq() -> crate::roq::Config {
+    crate::roq::Config::new(Role::Server, crate::rtp::control::GCC, Streams::new(1, 0).named("cc"))
+}
+
 fn all() -> impl Iterator<Item = Facts> {
     TCP.iter().map(|m| m.facts).chain(QUIC.iter().map(|m| m.facts))
 }
@@ -64,6 +68,7 @@ fn each_value_is_set_as_it_is_written_and_read_back() {
     let others: Vec<_> = QUIC.iter().map(|m| m.facts.name).filter(|n| *n != "delack").collect();
     assert_eq!(others.len() + 1, QUIC.len());
     check(QUIC, quic);
+    check(ROQ, roq);
 }
 
 /// Defaults equal what the configurations document. A mechanism that is on by default has the value that `+name` alone

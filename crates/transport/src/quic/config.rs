@@ -1,5 +1,6 @@
 //! Configuration of a QUIC connection.
 
+use super::datagram_frames::{MAX_FRAME, PARAMETER as MAX_DATAGRAM_PARAMETER};
 use super::frame::TransportParameters;
 use super::frequency::MIN_ACK_DELAY;
 use super::mtu::MtuProbes;
@@ -162,8 +163,13 @@ pub struct Config {
     pub connection_window: u64,
     /// Its largest size, bytes. Default 96 MiB.
     pub max_connection_window: u64,
-    /// Bidirectional streams the peer may have open. Default [`MAX_STREAMS`].
+    /// Streams the peer may have open. Default [`MAX_STREAMS`].
     pub max_streams: u64,
+    /// Whether the connection's streams are unidirectional (RFC 9000 section 2.1): the end that opens one alone writes to it. Both ends
+    /// must agree. Default false: all are bidirectional.
+    pub unidirectional: bool,
+    /// Whether this end has DATAGRAM frames (RFC 9221). Default false.
+    pub datagrams: bool,
     /// Silence after which the connection is given up. Default 30 s.
     pub idle_timeout: Span,
     /// Client: silence after which it sends a PING (RFC 9000 section 10.1.2). Default never.
@@ -261,6 +267,8 @@ impl Config {
             connection_window: 15 * MIB,
             max_connection_window: 96 * MIB,
             max_streams: MAX_STREAMS,
+            unidirectional: false,
+            datagrams: false,
             idle_timeout: Span::from_secs(30),
             keep_alive: None,
             undo: true,
@@ -314,6 +322,10 @@ impl Config {
             flights.client_hello += MIN_ACK_DELAY_PARAMETER;
             flights.encrypted_extensions += MIN_ACK_DELAY_PARAMETER;
         }
+        if self.datagrams {
+            flights.client_hello += MAX_DATAGRAM_PARAMETER;
+            flights.encrypted_extensions += MAX_DATAGRAM_PARAMETER;
+        }
         if self.max_paths > 1 {
             flights.client_hello += MAX_PATH_ID_PARAMETER;
             flights.encrypted_extensions += MAX_PATH_ID_PARAMETER;
@@ -333,6 +345,7 @@ impl Config {
             min_ack_delay: self.ack_frequency.then_some(MIN_ACK_DELAY),
             initial_max_path_id: (self.max_paths > 1)
                 .then(|| self.connection_ids.unwrap_or(u8::MAX).min(self.max_paths - 1)),
+            max_datagram_frame_size: self.datagrams.then_some(MAX_FRAME),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::buffer::{RecvBuffer, SendBuffer, StreamData};
 use super::config::Config;
+use super::extras::Extras;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
 use super::identifiers::Identifiers;
-use super::keepsakes::Keepsakes;
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
@@ -82,8 +82,8 @@ pub struct Connection {
     pub(super) migration: Option<Box<Migration>>,
     /// Connection identifiers; `None` where their number limits nothing.
     pub(super) identifiers: Option<Box<Identifiers>>,
-    /// Frames for the client's next connection; `None` where none are sent.
-    pub(super) keepsakes: Option<Box<Keepsakes>>,
+    /// What few connections send; `None` where nothing of that is sent.
+    pub(super) extras: Option<Box<Extras>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
     pub(super) frequency: Frequency,
@@ -132,6 +132,7 @@ impl Connection {
             connection_window: config.connection_window,
             max_connection_window: config.max_connection_window,
             max_streams: config.max_streams,
+            unidirectional: config.unidirectional,
         };
         Connection {
             now: Time::ZERO,
@@ -143,7 +144,7 @@ impl Connection {
             multi,
             migration: None,
             identifiers: config.connection_ids.map(Identifiers::new),
-            keepsakes: (config.keepsakes && config.role == Role::Server).then(Box::default),
+            extras: Extras::of(&config),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
             frequency: Frequency::default(),
@@ -346,6 +347,11 @@ impl Connection {
                     }
                 }
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
+                Record::Datagram => {
+                    if let Some(datagrams) = self.extras.as_mut().and_then(|extras| extras.datagrams.as_mut()) {
+                        datagrams.on_acked();
+                    }
+                }
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
                         crypto.send.on_acked(StreamData { offset, len, fin: last });
@@ -406,8 +412,14 @@ impl Connection {
                     }
                 }
                 Record::Keepsake(keepsake) => {
-                    if let Some(keepsakes) = &mut self.keepsakes {
+                    if let Some(keepsakes) = self.extras.as_mut().and_then(|extras| extras.keepsakes.as_mut()) {
                         keepsakes.on_lost(keepsake);
+                    }
+                }
+                // Section 5.2 of RFC 9221: they are not sent again.
+                Record::Datagram => {
+                    if let Some(datagrams) = self.extras.as_mut().and_then(|extras| extras.datagrams.as_mut()) {
+                        datagrams.on_lost();
                     }
                 }
                 Record::Ack { .. } | Record::PathAck { .. } => {}
@@ -445,6 +457,11 @@ impl Connection {
         let path = &mut self.paths[i];
         path.set_timer(&self.spaces, i, cx.now, &about);
         path.report(&self.spaces, i, cx);
+    }
+
+    /// Whether a stream was opened and nothing is owed on it any more.
+    pub(crate) fn is_over(&self, stream: StreamId) -> bool {
+        self.streams.is_over(stream.0)
     }
 
     /// The RTT by which receive windows judge how fast they are used up.

@@ -247,12 +247,12 @@ impl Connection {
             draft.records.push(Record::AckFrequency { sequence: asked.sequence });
             draft.push(Frame::AckFrequency(Box::new(asked)));
         }
+        let beside = if self.identifiers.is_some() && self.sends_keepsakes() { ROOM_BESIDE_IDENTIFIER } else { 0 };
         if let Some(ids) = &mut self.identifiers {
-            let beside = if self.keepsakes.is_some() { ROOM_BESIDE_IDENTIFIER } else { 0 };
             ids.draft(&mut draft, room.saturating_sub(beside));
         }
-        if let Some(keepsakes) = &mut self.keepsakes {
-            keepsakes.draft(&mut draft, room);
+        if self.extras.is_some() {
+            self.draft_extras(i, &mut draft, room);
         }
         if let Some(multi) = &mut self.multi {
             multi.draft(&self.paths, &mut draft, room);

@@ -47,6 +47,11 @@ impl<T> Few<T> {
         let rest = self.rest.as_ref().map_or(&[][..], |r| &r.0);
         self.first.iter().chain(rest)
     }
+    /// From first to last, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let rest = self.rest.as_mut().map_or(&mut [][..], |r| &mut r.0);
+        self.first.iter_mut().chain(rest)
+    }
 }
 
 impl<T> IntoIterator for Few<T> {

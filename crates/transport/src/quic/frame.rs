@@ -1,5 +1,6 @@
 //! Frames (RFC 9000 section 19) as typed values with their exact sizes.
 
+use super::datagram_frames::{DatagramFrame, StreamContent};
 use super::ecn::EcnCounts;
 use super::identifiers::{IdFrame, WITH_TOKEN};
 use super::keepsakes::Keepsake;
@@ -34,7 +35,7 @@ pub struct TransportParameters {
     pub initial_max_data: u64,
     /// Flow-control limit of each bidirectional stream, bytes.
     pub initial_max_stream_data: u64,
-    /// Bidirectional streams the peer may open.
+    /// Streams the peer may open: bidirectional ones, or unidirectional ones where the connection has those.
     pub initial_max_streams: u64,
     /// The longest an acknowledgement is delayed.
     pub max_ack_delay: Span,
@@ -47,6 +48,8 @@ pub struct TransportParameters {
     pub min_ack_delay: Option<Span>,
     /// The largest number of a path; `None` without that extension (draft-ietf-quic-multipath section 2.1).
     pub initial_max_path_id: Option<u8>,
+    /// The largest DATAGRAM frame accepted, bytes with type and length; `None` without that extension (RFC 9221 section 3).
+    pub max_datagram_frame_size: Option<u16>,
 }
 
 /// An ACK_FREQUENCY frame's content (draft-ietf-quic-ack-frequency section 4).
@@ -254,7 +257,7 @@ pub enum Frame {
         /// Limit, bytes from the stream's start.
         limit: u64,
     },
-    /// MAX_STREAMS for bidirectional streams (19.11).
+    /// MAX_STREAMS for the streams that the connection has (19.11).
     MaxStreams(u64),
     /// DATA_BLOCKED (19.12).
     DataBlocked(u64),
@@ -265,7 +268,7 @@ pub enum Frame {
         /// Limit that blocks it.
         limit: u64,
     },
-    /// STREAMS_BLOCKED for bidirectional streams (19.14).
+    /// STREAMS_BLOCKED for the streams that the connection has (19.14).
     StreamsBlocked(u64),
     /// HANDSHAKE_DONE (19.20).
     HandshakeDone,
@@ -294,6 +297,10 @@ pub enum Frame {
     Identifier(IdFrame),
     /// A frame for the client's next connection.
     Keepsake(Keepsake),
+    /// DATAGRAM (RFC 9221 section 4), always with its length.
+    Datagram(Box<DatagramFrame>),
+    /// No frame of the wire: a packet of a call whose last byte is in this QUIC packet's stream data.
+    StreamContent(Box<StreamContent>),
     /// ADD_ADDRESS of the design of 2017: the server has further addresses.
     AddAddress,
     /// PATHS of the design of 2017: how many paths the sender has, and which of the first 64 have failed, a bit each.
@@ -361,6 +368,8 @@ impl Frame {
                 IdFrame::PathCidsBlocked(path) => 2 + varint_len(u64::from(path.0)) + 1,
             },
             Frame::Keepsake(keepsake) => keepsake.size(),
+            Frame::Datagram(frame) => frame.size(),
+            Frame::StreamContent(_) => 0,
             // The paper gives no sizes. Type, version of IP, address, port.
             Frame::AddAddress => 1 + 1 + 4 + 2,
             // Type, number of paths, and for each its number and its RTT in two bytes.
@@ -387,7 +396,12 @@ impl Frame {
     pub fn ack_eliciting(&self) -> bool {
         !matches!(
             self,
-            Frame::Padding(_) | Frame::Ack(_) | Frame::AckEcn(_) | Frame::PathAck(_) | Frame::ConnectionClose(_)
+            Frame::Padding(_)
+                | Frame::Ack(_)
+                | Frame::AckEcn(_)
+                | Frame::PathAck(_)
+                | Frame::ConnectionClose(_)
+                | Frame::StreamContent(_)
         )
     }
 

@@ -297,7 +297,7 @@ impl Connection {
     /// The transport error if the peer keeps no limit.
     #[cold]
     pub(super) fn on_identifier(&mut self, frame: IdFrame, cx: &mut Cx<'_>) -> Verdict {
-        let several = self.config.max_paths > 1;
+        let (several, sends_keepsakes) = (self.config.max_paths > 1, self.sends_keepsakes());
         let Some(ids) = &mut self.identifiers else { return Ok(()) };
         match frame {
             IdFrame::New(number)
@@ -311,7 +311,7 @@ impl Connection {
             IdFrame::New(number) => {
                 let (probing, limit) = (u64::from(ids.probing.is_some()), ids.limit);
                 if ids.first.take(number, probing, limit)? {
-                    if self.keepsakes.is_some() && ids.first.current == Some(0) {
+                    if sends_keepsakes && ids.first.current == Some(0) {
                         // So that the client can tell a stateless reset (quinn-proto 0.11.19, process_payload).
                         ids.moved();
                     }

@@ -6,7 +6,6 @@
 //! spare connection identifiers (`issue_first_cids`). rustls adds two tickets when the handshake is complete. A server changes to
 //! another of the client's identifiers as soon as it has one (`process_payload`, NEW_CONNECTION_ID).
 
-use super::connection::Connection;
 use super::draft::Draft;
 use super::frame::Frame;
 use super::sent::Record;
@@ -84,15 +83,6 @@ impl Keepsakes {
             draft.records.push(Record::Keepsake(keepsake));
             draft.push(Frame::Keepsake(keepsake));
         }
-    }
-}
-
-impl Connection {
-    /// Whether a server has frames for 1-RTT packets that need not wait for the end of the handshake.
-    #[cold]
-    pub(super) fn has_early_frames(&self) -> bool {
-        let ids = || self.identifiers.as_ref().is_some_and(|ids| ids.owes());
-        self.progress.data_keys && (self.keepsakes.as_ref().is_some_and(|keepsakes| keepsakes.owes()) || ids())
     }
 }
 

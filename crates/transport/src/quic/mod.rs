@@ -14,6 +14,8 @@
 //! | `reinjection` | what is sent again on another path |
 //! | `identifiers` | connection identifiers, where they are a limit |
 //! | `keepsakes` | tokens and tickets for the client's next connection |
+//! | `datagram_frames` | DATAGRAM frames |
+//! | `extras` | what few connections send: the state of both |
 //! | `migration` | paths whose addresses change |
 //! | `numbers` | packet numbers that are left out |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |
@@ -22,13 +24,16 @@
 //! | `streams`, `buffer`, `flow` | streams and flow control |
 //! | `trace` | what paths report to probes |
 //!
-//! Not modelled: 0-RTT data that the server refuses, what tokens of NEW_TOKEN frames are good for, key updates, unidirectional streams, RESET_STREAM and STOP_SENDING.
+//! Not modelled: 0-RTT data that the server refuses, what tokens of NEW_TOKEN frames are good for, key updates, streams of both kinds in one connection,
+//! RESET_STREAM and STOP_SENDING.
 
 mod buffer;
 mod config;
 mod connection;
+mod datagram_frames;
 mod draft;
 mod ecn;
+mod extras;
 mod few;
 mod flow;
 mod frame;
@@ -56,6 +61,7 @@ mod transmit;
 
 pub use config::{Config, Design, MAX_STREAMS, Pacing, PathAcks};
 pub use connection::Connection;
+pub use datagram_frames::{DatagramCounts, DatagramFrame, StreamContent};
 pub use ecn::EcnCounts;
 pub use few::Few;
 pub use frame::{Ack, AckEcn, AckFrequency, Frame, PathAck, TransportParameters, varint_len};

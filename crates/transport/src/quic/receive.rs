@@ -226,7 +226,7 @@ impl Connection {
         if id == SpaceId::Handshake && self.config.role == Role::Server {
             // RFC 9000 section 8.1 and RFC 9001 section 4.9.1.
             self.paths[i].validation.validated = true;
-            if let Some(keepsakes) = &mut self.keepsakes {
+            if let Some(keepsakes) = self.keepsakes() {
                 keepsakes.on_validated();
             }
             if !self.progress.initial_discarded {
@@ -286,6 +286,9 @@ impl Connection {
             Frame::PathAbandon(path) => self.on_path_abandon(path)?,
             Frame::PathStatus { path, sequence, status } => self.on_path_status(path, sequence, status)?,
             Frame::Identifier(frame) => self.on_identifier(frame, cx)?,
+            Frame::Datagram(ref frame) => self.on_datagram_frame(frame)?,
+            // QUIC does not know what streams carry.
+            Frame::StreamContent(_) => {}
             Frame::AddAddress => self.on_design_frame()?,
             Frame::Paths { failed, .. } => {
                 self.on_design_frame()?;
@@ -430,7 +433,7 @@ impl Connection {
         self.progress.started = true;
         self.progress.handshake_keys = true;
         self.progress.data_keys = true;
-        if self.keepsakes.is_some() {
+        if self.sends_keepsakes() {
             self.issue_identifiers();
         }
         Ok(())
@@ -463,7 +466,7 @@ impl Connection {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });
         }
         self.events.push_back(Event::Connected);
-        match &mut self.keepsakes {
+        match self.keepsakes() {
             // Identifiers were issued when there were keys.
             Some(keepsakes) => keepsakes.on_complete(),
             None => self.issue_identifiers(),

@@ -45,6 +45,8 @@ pub(super) enum Record {
     Identifier(IdFrame),
     /// A frame for the client's next connection.
     Keepsake(Keepsake),
+    /// A DATAGRAM frame.
+    Datagram,
     /// The server's further addresses.
     AddAddress,
     /// Which paths have failed.

@@ -1,4 +1,4 @@
-//! Streams and their flow control (RFC 9000 sections 2 to 4). Bidirectional streams only.
+//! Streams and their flow control (RFC 9000 sections 2 to 4). Those of a connection are all bidirectional or all unidirectional.
 
 mod control;
 
@@ -42,6 +42,7 @@ pub(super) struct Limits {
     pub connection_window: u64,
     pub max_connection_window: u64,
     pub max_streams: u64,
+    pub unidirectional: bool,
 }
 
 /// All streams of a connection.
@@ -49,6 +50,8 @@ pub(super) struct Limits {
 pub(super) struct Streams {
     role: Role,
     limits: Limits,
+    /// The bit of a stream's number that says whether it is unidirectional (section 2.1).
+    kind: u64,
     /// By initiator (client, server) and ordinal number; `None` once both directions are over.
     tables: [Vec<Option<Box<Stream>>>; 2],
     /// Streams with something to send, in their turn.
@@ -91,6 +94,9 @@ pub(super) struct StreamFrame {
     pub again: bool,
 }
 
+/// The bit in the number of a unidirectional stream (RFC 9000 section 2.1).
+const UNIDIRECTIONAL: u64 = 2;
+
 fn initiator(id: u64) -> usize {
     (id & 1) as usize
 }
@@ -100,6 +106,7 @@ impl Streams {
         Streams {
             role,
             limits,
+            kind: if limits.unidirectional { UNIDIRECTIONAL } else { 0 },
             tables: [Vec::new(), Vec::new()],
             active: VecDeque::new(),
             max_data: 0,
@@ -134,7 +141,7 @@ impl Streams {
         self.peer_stream_limit = self.peer_stream_limit.max(parameters.initial_max_stream_data);
         // Streams that were opened with remembered limits (RFC 9000 section 7.4.1: none may fall).
         for number in 0..self.tables[self.own()].len() as u64 {
-            let id = number << 2 | self.own() as u64;
+            let id = number << 2 | self.kind | self.own() as u64;
             let limit = self.peer_stream_limit;
             if let Some(stream) = self.get_mut(id).filter(|s| s.send_limit < limit) {
                 stream.send_limit = limit;
@@ -168,6 +175,12 @@ impl Streams {
         self.tables[initiator(id)].get_mut((id >> 2) as usize)?.as_deref_mut()
     }
 
+    /// Whether a stream existed and is forgotten.
+    pub fn is_over(&self, id: u64) -> bool {
+        let place = usize::try_from(id >> 2).unwrap_or(usize::MAX);
+        matches!(self.tables[initiator(id)].get(place), Some(None))
+    }
+
     /// Opens a stream, if the peer allows one more.
     pub fn open(&mut self) -> Option<StreamId> {
         let own = self.own();
@@ -179,9 +192,14 @@ impl Streams {
             self.told_streams_blocked = limit;
             return None;
         }
-        let stream = self.make();
+        let mut stream = self.make();
+        if self.kind == UNIDIRECTIONAL {
+            // The peer can write nothing to it.
+            stream.told_finished = true;
+            stream.window = ReceiveWindow::new(0, 0);
+        }
         self.tables[own].push(Some(stream));
-        Some(StreamId(number << 2 | own as u64))
+        Some(StreamId(number << 2 | self.kind | own as u64))
     }
 
     pub fn write(&mut self, id: u64, bytes: u64) {
@@ -240,8 +258,9 @@ impl Streams {
 
     /// Forgets a stream when both directions are over; the peer may then open another.
     fn retire(&mut self, id: u64) {
-        let over = self.get(id).is_some_and(|s| s.told_finished && s.send.finished() && s.send.delivered());
-        if !over {
+        let silent = self.kind == UNIDIRECTIONAL && initiator(id) != self.own();
+        let over = |s: &Stream| s.told_finished && (silent || (s.send.finished() && s.send.delivered()));
+        if !self.get(id).is_some_and(over) {
             return;
         }
         if let Some(slot) = self.tables[initiator(id)].get_mut((id >> 2) as usize) {
@@ -312,8 +331,8 @@ impl Streams {
 
     /// Makes sure that a stream named by the peer may exist, and creates it if it is the peer's.
     fn admit(&mut self, id: u64) -> Verdict {
-        if id & 2 != 0 {
-            return Err("STREAM_STATE_ERROR: no unidirectional stream was allowed");
+        if id & UNIDIRECTIONAL != self.kind {
+            return Err("STREAM_STATE_ERROR: a stream of a kind of which none was allowed");
         }
         let (table, number) = (initiator(id), id >> 2);
         if number < self.tables[table].len() as u64 {

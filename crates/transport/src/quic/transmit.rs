@@ -179,7 +179,7 @@ impl Connection {
                 || self.streams.control_pending()
                 || self.multi.as_ref().is_some_and(|multi| multi.owes())
                 || self.identifiers.as_ref().is_some_and(|ids| ids.owes())))
-            || (self.keepsakes.is_some() && self.has_early_frames())
+            || (self.extras.is_some() && self.has_extra_frames())
     }
 
     fn can_send(&self, id: SpaceId) -> bool {
@@ -187,7 +187,7 @@ impl Connection {
             SpaceId::Initial => !self.progress.initial_discarded,
             SpaceId::Handshake => self.progress.handshake_keys && !self.progress.handshake_discarded,
             SpaceId::Data => {
-                let early = self.progress.complete || self.keepsakes.is_some();
+                let early = self.progress.complete || self.sends_keepsakes();
                 (self.progress.data_keys && early) || self.opening.early_keys
             }
         }

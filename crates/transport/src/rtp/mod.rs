@@ -9,6 +9,7 @@
 //! | `control/` | the congestion controls, one file an algorithm |
 //! | `sender` | packets in the order of leaving, the pacer, repairs |
 //! | `receiver` | frames of packets, reports, requests for repairs |
+//! | `session` | both halves as one end, whatever carries its packets |
 //!
 //! The two ends have agreed on everything before the run: there is no signalling and no DTLS. The client opens the path with a check
 //! of ICE, which the server answers (RFC 8445 section 7).
@@ -17,15 +18,16 @@ pub mod control;
 mod packet;
 mod receiver;
 mod sender;
+mod session;
 
+pub(crate) use packet::RTP_HEADERS;
 pub use packet::{Arrivals, Check, Form, IP_UDP, MEDIA, Media, Packet, Part, Report, Summarised};
 
-use crate::media::{Frame, News};
+use crate::media::Frame;
 use crate::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use control::{Control, Range};
 use haltere_net::{Cx, PathId, Rate, Span, Time};
-use receiver::Receiver;
-use sender::Sender;
+pub(crate) use session::Session;
 use std::collections::VecDeque;
 
 /// The longest packet, bytes with IP's header: what passes everywhere (libwebrtc: `kDefaultMaxPacketSize`, less by no path's MTU).
@@ -49,6 +51,10 @@ pub struct Config {
     pub frames: u32,
     /// The longest packet, bytes with IP's header.
     pub max_packet: u32,
+    /// Bytes of all headers of a packet with media and of its tag, as the congestion control counts. Default [`MEDIA`].
+    pub headers: u32,
+    /// Whether a trace has the RTTs, the pacing rate and the bytes in flight of RTP. Default true.
+    pub traced: bool,
     /// Whether the distribution of RTTs is kept.
     pub rtts: bool,
     /// Whether lost packets are asked for and sent again.
@@ -64,6 +70,8 @@ impl Config {
             rates: [150_000, 1_500_000, 150_000].map(Rate::from_bps),
             frames: 30,
             max_packet: MAX_PACKET,
+            headers: MEDIA,
+            traced: true,
             rtts: false,
             repair: true,
         }
@@ -71,7 +79,7 @@ impl Config {
 
     /// The largest payload of a packet, bytes.
     fn payload(&self) -> u32 {
-        self.max_packet.saturating_sub(MEDIA).max(1)
+        self.max_packet.saturating_sub(self.headers).max(1)
     }
 
     /// The rates of whole packets that carry the encoder's.
@@ -84,14 +92,14 @@ impl Config {
     fn whole(&self, payload: f64) -> f64 {
         let frames = f64::from(self.frames.max(1));
         let parts = (payload / 8.0 / frames / f64::from(self.payload())).ceil().max(1.0);
-        payload + 8.0 * frames * parts * f64::from(MEDIA)
+        payload + 8.0 * frames * parts * f64::from(self.headers)
     }
 
     /// The rate of payload in packets of a rate, bit/s.
     fn carried(&self, whole: f64) -> f64 {
         let frames = f64::from(self.frames.max(1));
-        let parts = (whole / 8.0 / frames / f64::from(self.payload() + MEDIA)).ceil().max(1.0);
-        (whole - 8.0 * frames * parts * f64::from(MEDIA)).max(0.0)
+        let parts = (whole / 8.0 / frames / f64::from(self.payload() + self.headers)).ceil().max(1.0);
+        (whole - 8.0 * frames * parts * f64::from(self.headers)).max(0.0)
     }
 }
 
@@ -108,51 +116,26 @@ enum Opening {
     Failed,
 }
 
-/// One end of a call.
+/// One end of a call over UDP.
 pub struct Connection {
-    config: Config,
     opening: Opening,
     /// Checks to be sent.
     checks: VecDeque<Check>,
-    events: VecDeque<Event>,
-    sender: Option<Sender>,
-    receiver: Receiver,
-    stats: Stats,
+    session: Session,
 }
 
 impl Connection {
     /// An end that has not begun.
     pub fn new(config: Config) -> Connection {
-        let stats = Stats { rtts: config.rtts.then(Box::default), ..Stats::default() };
-        let receiver = Receiver::new(&config);
-        Connection {
-            opening: Opening::Idle,
-            checks: VecDeque::new(),
-            events: VecDeque::new(),
-            sender: None,
-            receiver,
-            stats,
-            config,
-        }
+        Connection { opening: Opening::Idle, checks: VecDeque::new(), session: Session::new(config) }
     }
 
     /// The path is open from now on.
     fn open_path(&mut self, now: Time) {
-        if matches!(self.opening, Opening::Open) {
-            return;
+        if !matches!(self.opening, Opening::Open) {
+            self.opening = Opening::Open;
+            self.session.open(now);
         }
-        self.opening = Opening::Open;
-        self.stats.connected_at = Some(now);
-        self.events.push_back(Event::Connected);
-        let sender = Sender::new(self.config.clone(), now);
-        self.sender = Some(sender);
-        self.tell_target();
-    }
-
-    /// Tells the application the rate, if it has changed.
-    fn tell_target(&mut self) {
-        let target = self.sender.as_mut().and_then(Sender::new_target);
-        self.events.extend(target.map(|rate| Event::Media(News::TargetRate(rate))));
     }
 
     fn on_check(&mut self, check: Check, now: Time) {
@@ -164,23 +147,11 @@ impl Connection {
             Check::Response => {
                 if let Opening::Checking { first, sent: 1, .. } = self.opening {
                     // As with TCP, a check that was repeated tells no RTT.
-                    self.receiver.set_rtt(now.since(first));
-                    self.stats.count_rtt(now.since(first));
+                    self.session.on_first_rtt(now.since(first));
                 }
                 self.open_path(now);
             }
         }
-    }
-
-    fn on_reports(&mut self, reports: Vec<Report>, cx: &mut Cx<'_>) {
-        let Some(sender) = &mut self.sender else { return };
-        for report in reports {
-            match report {
-                Report::KeyFrame => self.events.push_back(Event::Media(News::KeyFrameWanted)),
-                report => sender.on_report(&report, &mut self.stats, cx),
-            }
-        }
-        self.tell_target();
     }
 }
 
@@ -192,10 +163,11 @@ impl Endpoint for Connection {
 
     fn on_packet(&mut self, packet: haltere_net::Packet<Body>, cx: &mut Cx<'_>) {
         let (len, ecn) = (packet.len, packet.ecn);
-        self.stats.received_packets += 1;
-        self.stats.received_wire_bytes += u64::from(len);
+        let stats = &mut self.session.stats;
+        stats.received_packets += 1;
+        stats.received_wire_bytes += u64::from(len);
         let Body::Rtp(body) = packet.into_contents().body else {
-            self.stats.invalid_packets += 1;
+            stats.invalid_packets += 1;
             return;
         };
         match *body {
@@ -203,10 +175,9 @@ impl Endpoint for Connection {
             Packet::Media(media) => {
                 // A packet of media opens the path, too, where the answer to the check was lost or comes later.
                 self.open_path(cx.now);
-                let frame = self.receiver.on_media(&media, (len, ecn), cx.now);
-                self.events.extend(frame.map(|frame| Event::Media(News::Frame(frame))));
+                self.session.on_media(&media, (len, ecn), cx.now);
             }
-            Packet::Reports(reports) => self.on_reports(reports, cx),
+            Packet::Reports(reports) => self.session.on_reports(&reports, cx),
         }
     }
 
@@ -216,7 +187,7 @@ impl Endpoint for Connection {
         {
             if *sent == CHECKS {
                 self.opening = Opening::Failed;
-                self.events.push_back(Event::Failed(CloseReason::HandshakeTimeout));
+                self.session.tell(Event::Failed(CloseReason::HandshakeTimeout));
                 return;
             }
             // The first is sent again after 500 ms, each later one after twice the time.
@@ -225,10 +196,7 @@ impl Endpoint for Connection {
             debug_assert!(*first <= cx.now);
             self.checks.push_back(Check::Request);
         }
-        if let Some(sender) = &mut self.sender {
-            sender.on_wake(cx.now);
-            self.tell_target();
-        }
+        self.session.on_wake(cx.now);
     }
 
     fn next_wake(&self) -> Time {
@@ -237,40 +205,34 @@ impl Endpoint for Connection {
             Opening::Failed => return Time::NEVER,
             Opening::Idle | Opening::Open => Time::NEVER,
         };
-        let sender = self.sender.as_ref().map_or(Time::NEVER, Sender::next_wake);
-        opening.min(self.receiver.next_wake()).min(sender)
+        opening.min(self.session.next_wake())
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<haltere_net::Packet<Body>> {
         let own = self.checks.pop_front().map(Packet::Check);
-        let own = own.or_else(|| self.receiver.reports(cx.now).map(Packet::Reports));
+        let own = own.or_else(|| self.session.reports(cx.now).map(Packet::Reports));
         if let Some(own) = own {
-            self.stats.sent_all += 1;
+            self.session.stats.sent_all += 1;
             return Some(haltere_net::Packet::new(own.len(), Body::Rtp(Box::new(own))));
         }
-        let media = self.sender.as_mut()?.send(cx)?;
-        self.stats.sent_all += 1;
-        self.stats.sent_packets += 1;
-        self.stats.retransmitted_packets += u64::from(media.repair);
-        let ecn = self.config.control.ecn;
+        let media = self.session.media(cx)?;
+        self.session.stats.sent_all += 1;
+        let ecn = self.session.config().control.ecn;
         let packet = Packet::Media(media);
         Some(haltere_net::Packet::new(packet.len(), Body::Rtp(Box::new(packet))).with(|packet| packet.ecn = ecn))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.session.poll_event()
     }
 
     fn send_frame(&mut self, frame: Frame, cx: &mut Cx<'_>) -> bool {
-        if let Some(sender) = &mut self.sender {
-            sender.send_frame(frame, cx.now);
-            self.tell_target();
-        }
+        self.session.send_frame(frame, cx.now);
         true
     }
 
     fn want_key_frame(&mut self) {
-        self.receiver.want_key_frame();
+        self.session.want_key_frame();
     }
 
     fn open(&mut self) -> Option<StreamId> {
@@ -283,10 +245,10 @@ impl Endpoint for Connection {
     }
     fn close(&mut self) {}
     fn stats(&self) -> Stats {
-        self.stats.clone()
+        self.session.stats.clone()
     }
     fn bytes_in_flight(&self, _: PathId) -> u64 {
-        self.sender.as_ref().map_or(0, Sender::in_flight)
+        self.session.in_flight()
     }
 }
 

@@ -15,6 +15,8 @@ const EXTENSION: u32 = 8;
 const TAG: u32 = 10;
 /// Bytes of all headers of a packet with media, and of its tag.
 pub const MEDIA: u32 = IP_UDP + RTP + EXTENSION + TAG;
+/// Bytes of RTP's headers alone, without those of what carries the packet.
+pub(crate) const RTP_HEADERS: u32 = RTP + EXTENSION;
 /// Bytes by which a repair is longer: the number of the packet that it repairs (RFC 4588 section 4).
 const ORIGINAL: u32 = 2;
 /// Bytes of all headers of a packet with reports: also SRTCP's index and tag (RFC 3711 section 3.4).
@@ -55,6 +57,13 @@ pub struct Media {
     pub repair: bool,
     /// Bytes of its payload.
     pub payload: u32,
+}
+
+impl Media {
+    /// Its length, bytes, where all headers together have so many.
+    pub(crate) fn len_with(&self, headers: u32) -> u32 {
+        headers + self.payload + if self.repair { ORIGINAL } else { 0 }
+    }
 }
 
 /// A part of a frame.
@@ -155,6 +164,22 @@ impl Arrivals {
 }
 
 impl Report {
+    /// Two reports that tell of its first half and of the others; `None` if it cannot be parted.
+    pub(crate) fn halves(self) -> Option<(Report, Report)> {
+        match self {
+            Report::Arrivals(mut one) if one.packets.len() > 1 => {
+                let packets = one.packets.split_off(one.packets.len() / 2);
+                let other = Arrivals { packets, ..one };
+                Some((Report::Arrivals(one), Report::Arrivals(other)))
+            }
+            Report::Missing(mut one) if one.len() > 1 => {
+                let other = one.split_off(one.len() / 2);
+                Some((Report::Missing(one), Report::Missing(other)))
+            }
+            _ => None,
+        }
+    }
+
     fn bytes(&self) -> u32 {
         REPORT
             + match self {
@@ -189,8 +214,17 @@ impl Packet {
             Packet::Check(Check::Request) => IP_UDP + 20 + 16 + 8 + 12 + 4 + 24 + 8,
             // STUN's header, XOR-MAPPED-ADDRESS, MESSAGE-INTEGRITY and FINGERPRINT.
             Packet::Check(Check::Response) => IP_UDP + 20 + 12 + 24 + 8,
-            Packet::Media(media) => MEDIA + media.payload + if media.repair { ORIGINAL } else { 0 },
+            Packet::Media(media) => media.len_with(MEDIA),
             Packet::Reports(reports) => SRTCP + reports.iter().map(Report::bytes).sum::<u32>(),
+        }
+    }
+
+    /// Its length as an RTP or RTCP packet without encryption, and without headers of what carries it, bytes. A check is neither.
+    pub(crate) fn bare_len(&self) -> u32 {
+        match self {
+            Packet::Check(_) => 0,
+            Packet::Media(media) => media.len_with(RTP_HEADERS),
+            Packet::Reports(reports) => reports.iter().map(Report::bytes).sum(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The sending half of an end: frames become packets, which leave at the control's rate.
 
+use super::Config;
 use super::control::{Backlog, Heard, MediaControl, Told};
 use super::packet::{Arrivals, Media, Part, Report, Summarised};
-use super::{Config, MEDIA};
 use crate::Stats;
 use crate::media::Frame;
 use haltere_net::{Cx, Metric, Rate, Span, Time};
@@ -117,10 +117,10 @@ impl Sender {
         for part in 0..parts {
             let payload = each + u32::from(part < longer);
             self.queue.push_back((Part { sequence: self.sequence, frame, first, parts }, payload));
-            self.queued += u64::from(payload + MEDIA);
+            self.queued += u64::from(payload + self.config.headers);
             self.sequence += 1;
         }
-        self.control.on_frame(u64::from(frame.bytes) + u64::from(parts) * u64::from(MEDIA), now);
+        self.control.on_frame(u64::from(frame.bytes) + u64::from(parts) * u64::from(self.config.headers), now);
     }
 
     pub fn in_flight(&self) -> u64 {
@@ -163,7 +163,7 @@ impl Sender {
         }
         let (part, payload, repair) = self.next(cx.now)?;
         let media = Media { number: self.number, sent: cx.now, part, repair, payload };
-        let bytes = super::Packet::Media(media).len();
+        let bytes = media.len_with(self.config.headers);
         let mut rate = self.control.rates(self.backlog()).pacing.max(1.0);
         if self.probe.0 > 0 {
             rate = rate.max(self.probe.1);
@@ -175,7 +175,7 @@ impl Sender {
         self.number += 1;
         self.all_bytes += u64::from(bytes);
         self.control.on_sent(media.number, bytes, cx.now);
-        if cx.probing() {
+        if cx.probing() && self.config.traced {
             cx.record(Metric::BytesInFlight, self.in_flight());
             cx.record(Metric::PacingRate, rate as u64);
         }
@@ -191,7 +191,7 @@ impl Sender {
             }
         }
         if let Some((part, payload)) = self.queue.pop_front() {
-            self.queued -= u64::from(payload + MEDIA);
+            self.queued -= u64::from(payload + self.config.headers);
             if self.kept.is_empty() {
                 self.oldest = part.sequence;
             }
@@ -268,7 +268,9 @@ impl Sender {
         let Some(rtt) = rtt else { return };
         self.rtt = rtt;
         stats.count_rtt(rtt);
-        cx.record(Metric::Rtt, rtt.as_nanos());
+        if self.config.traced {
+            cx.record(Metric::Rtt, rtt.as_nanos());
+        }
     }
 
     fn sent_at(&mut self, number: u64) -> Option<&mut Sent> {

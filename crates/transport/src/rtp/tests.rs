@@ -1,6 +1,7 @@
 //! Two ends with a link of a rate, a queue and losses between them, and an encoder that follows its target at once.
 
 use super::*;
+use crate::media::News;
 use haltere_net::{ComponentId, Ecn};
 
 /// A link towards the receiver; the way back has the delay alone.

@@ -9,7 +9,7 @@ use haltere_net::{ComponentId, Cx, Packet, PathId, Span, Time};
 use haltere_transport::cc::{self, Algorithm};
 use haltere_transport::path::PathStatus;
 use haltere_transport::quic::{
-    Ack, AckFrequency, Config, Connection, Datagram, Form, Frame, PathAck, QuicPacket, Session, SpaceId,
+    Ack, AckFrequency, Config, Connection, Datagram, DatagramFrame, Form, Frame, PathAck, QuicPacket, Session, SpaceId,
     TransportParameters,
 };
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, StreamId};
@@ -19,13 +19,16 @@ fn end(role: Role, algorithm: Algorithm) -> Connection {
     Connection::new(Config::new(role, algorithm, Streams::new(5, 0).named("cc")))
 }
 
-/// An end with 0-RTT, Retry, Version Negotiation and the acknowledgement-frequency extension, each by a bit.
+/// An end with 0-RTT, Retry, Version Negotiation, the acknowledgement-frequency extension, DATAGRAM frames and unidirectional streams, each
+/// by a bit.
 fn variant(role: Role, algorithm: Algorithm, bits: u8) -> Connection {
     let mut config = Config::new(role, algorithm, Streams::new(5, 0).named("cc"));
     config.session = if bits & 1 > 0 { Session::EarlyData } else { Session::New };
     config.retry = bits & 2 > 0 && role == Role::Server;
     config.unknown_version = bits & 4 > 0 && role == Role::Client;
     config.ack_frequency = bits & 8 > 0;
+    config.datagrams = bits & 16 > 0;
+    config.unidirectional = bits & 32 > 0;
     Connection::new(config)
 }
 
@@ -139,6 +142,7 @@ fn frames() -> impl Strategy<Value = Frame> {
             max_idle_timeout: Span::from_nanos(p.5),
             min_ack_delay: (p.4 % 2 == 0).then(|| Span::from_nanos(p.0)),
             initial_max_path_id: (p.4 % 3 == 0).then_some(p.4 as u8),
+            max_datagram_frame_size: (p.4 % 5 < 3).then_some(p.4),
         })
     });
     let len = prop_oneof![4 => 0u32..3000, 1 => Just(u32::MAX / 4)];
@@ -185,6 +189,7 @@ fn frames() -> impl Strategy<Value = Frame> {
             max_delay: Span::from_nanos(n.2.saturating_mul(1000)),
             reordering: n.3,
         }))),
+        (0u32..70_000).prop_map(|bytes| Frame::Datagram(Box::new(DatagramFrame { bytes, packet: None }))),
         any::<bool>().prop_map(|error| Frame::ConnectionClose(error.then_some("INTERNAL_ERROR"))),
     ]
 }
@@ -235,7 +240,7 @@ proptest! {
     #[test]
     fn nothing_that_arrives_makes_it_panic_or_spin(
         steps in prop::collection::vec(steps(), 1..60), fresh in any::<bool>(), server in any::<bool>(),
-        bbr in any::<bool>(), bits in 0u8..16,
+        bbr in any::<bool>(), bits in 0u8..64,
     ) {
         let algorithm = if bbr { cc::BBR } else { cc::CUBIC };
         let mut now = Time::ZERO;

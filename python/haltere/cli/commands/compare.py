@@ -41,6 +41,8 @@ def compare(
 
     `haltere compare rtp/gcc rtp/nada rtp/scream --rate 2Mbit/s --queue fq_codel`
 
+    `haltere compare rtp/gcc roq/gcc roq/gcc+streams=frame roq/gcc+quic=none --rate 2Mbit/s --loss 1%`
+
     `haltere compare tcp@apache+wget2/cubic quic@quinn/cubic --loss 1% --fidelity linux`
 
     `haltere compare tcp/cubic quic/bbr --path rate=20Mbit/s,rtt=10ms,queue=50p --path rate=5Mbit/s,rtt=50ms,loss=1%`

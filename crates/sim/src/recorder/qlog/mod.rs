@@ -27,11 +27,13 @@ impl Logs {
         let mut logs = Vec::with_capacity(2 * flows.len());
         for part in flows {
             let (flow, contender) = (part.number, &part.spec.contender);
-            let protocol = if contender.transport.is_quic() { "QUIC" } else { "TCP" };
+            let protocol = if contender.transport.runs_on_quic() { "QUIC" } else { "TCP" };
+            let media = contender.transport.is_media();
+            let stream_type = if media { packets::UNIDIRECTIONAL } else { packets::BIDIRECTIONAL };
             let (client, server) = places::ends(part.key, Role::Client);
             for (role, ProcessId(process)) in [("client", part.ends.client), ("server", part.ends.server)] {
                 let spool = Spool::new(folder.join(format!("flow-{flow}-{role}.sqlog")))?;
-                let who = Identity { flow, contender: contender.as_str(), protocol, role, client, server };
+                let who = Identity { flow, contender: contender.as_str(), protocol, stream_type, role, client, server };
                 let at = process as usize;
                 logs.resize_with(logs.len().max(at + 1), || None);
                 logs[at] = Some(Vantage::new(spool, who, origin)?);

@@ -8,7 +8,8 @@ use haltere_transport::quic::{self, Datagram, EcnCounts, Form, IdFrame, QuicPack
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
 
-const BIDIRECTIONAL: &str = "bidirectional";
+pub(super) const BIDIRECTIONAL: &str = "bidirectional";
+pub(super) const UNIDIRECTIONAL: &str = "unidirectional";
 
 pub(super) fn millis(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e6
@@ -37,8 +38,8 @@ pub(super) fn quic_header(name: PacketName) -> Header {
     Header { packet_type: packet_type(name.space), packet_number: name.number }
 }
 
-/// The packets of a datagram, each with its name.
-pub(super) fn quic(datagram: &Datagram) -> impl Iterator<Item = (PacketName, Packet)> {
+/// The packets of a datagram, each with its name, in a connection with streams of this type.
+pub(super) fn quic(datagram: &Datagram, stream_type: &'static str) -> impl Iterator<Item = (PacketName, Packet)> {
     let is_coalesced = datagram.packets.len() > 1;
     datagram.packets.iter().map(move |p| {
         let name = PacketName { space: p.space as u8, number: p.number };
@@ -50,7 +51,7 @@ pub(super) fn quic(datagram: &Datagram) -> impl Iterator<Item = (PacketName, Pac
             trigger: None,
             details: None,
             tcp: None,
-            frames: Some(p.frames.iter().map(frame).collect()),
+            frames: Some(p.frames.iter().filter_map(|f| frame(f, stream_type)).collect()),
         };
         (name, packet)
     })
@@ -114,8 +115,10 @@ fn identifier_type(frame: IdFrame) -> u64 {
     }
 }
 
-fn frame(frame: &quic::Frame) -> Frame {
-    match *frame {
+/// A frame; `None` if the wire has none.
+fn frame(frame: &quic::Frame, stream_type: &'static str) -> Option<Frame> {
+    Some(match *frame {
+        quic::Frame::StreamContent(_) => return None,
         quic::Frame::Padding(n) => Frame::Padding { length: n, payload_length: n },
         quic::Frame::Ping => Frame::Ping,
         quic::Frame::Ack(ref ack) => acknowledgement(ack, None),
@@ -133,6 +136,8 @@ fn frame(frame: &quic::Frame) -> Frame {
         quic::Frame::AddAddress | quic::Frame::Paths { .. } => Frame::Unknown { raw_frame_type: NO_TYPE },
         quic::Frame::Keepsake(quic::Keepsake::Token) => Frame::Unknown { raw_frame_type: 0x07 },
         quic::Frame::Keepsake(quic::Keepsake::Tickets) => Frame::Unknown { raw_frame_type: 0x06 },
+        // RFC 9221 section 4.
+        quic::Frame::Datagram(_) => Frame::Unknown { raw_frame_type: 0x31 },
         quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },
         quic::Frame::Crypto { offset, len, .. } => Frame::Crypto { offset, length: len.into() },
         quic::Frame::Stream { id, offset, len, fin, .. } => {
@@ -140,17 +145,17 @@ fn frame(frame: &quic::Frame) -> Frame {
         }
         quic::Frame::MaxData(maximum) => Frame::MaxData { maximum },
         quic::Frame::MaxStreamData { id, limit } => Frame::MaxStreamData { stream_id: id, maximum: limit },
-        quic::Frame::MaxStreams(maximum) => Frame::MaxStreams { stream_type: BIDIRECTIONAL, maximum },
+        quic::Frame::MaxStreams(maximum) => Frame::MaxStreams { stream_type, maximum },
         quic::Frame::DataBlocked(limit) => Frame::DataBlocked { limit },
         quic::Frame::StreamDataBlocked { id, limit } => Frame::StreamDataBlocked { stream_id: id, limit },
-        quic::Frame::StreamsBlocked(limit) => Frame::StreamsBlocked { stream_type: BIDIRECTIONAL, limit },
+        quic::Frame::StreamsBlocked(limit) => Frame::StreamsBlocked { stream_type, limit },
         quic::Frame::HandshakeDone => Frame::HandshakeDone,
         quic::Frame::ConnectionClose(error) => Frame::ConnectionClose {
             error_space: if error.is_some() { "transport_error" } else { "application_error" },
             error_code: error.map_or(Some(0), error_code),
             reason: error,
         },
-    }
+    })
 }
 
 /// The code of a transport error, by the name with which its text begins (RFC 9000 section 20.1).

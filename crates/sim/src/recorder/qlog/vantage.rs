@@ -28,6 +28,8 @@ pub(super) struct Identity<'a> {
     pub contender: &'a str,
     /// `TCP` or `QUIC`.
     pub protocol: &'static str,
+    /// The type of the streams of a connection of QUIC.
+    pub stream_type: &'static str,
     /// `client` or `server`.
     pub role: &'static str,
     pub client: SocketAddrV4,
@@ -45,6 +47,7 @@ pub(super) struct Vantage {
     client: SocketAddrV4,
     server: SocketAddrV4,
     protocol: &'static str,
+    stream_type: &'static str,
     pending: Vec<u8>,
     metrics: MetricsUpdated,
     /// When the metrics changed.
@@ -89,6 +92,7 @@ impl Vantage {
             client: who.client,
             server: who.server,
             protocol: who.protocol,
+            stream_type: who.stream_type,
             pending: Vec::new(),
             metrics: MetricsUpdated::default(),
             changed: None,
@@ -152,7 +156,7 @@ impl Vantage {
         self.flush();
         match &packet.body {
             Body::Quic(datagram) => {
-                self.arrived.extend(packets::quic(datagram));
+                self.arrived.extend(packets::quic(datagram, self.stream_type));
                 if let Some(parameters) = packets::parameters(datagram) {
                     self.event(at, "transport:parameters_set", packets::parameters_set(parameters, "remote"));
                 }
@@ -199,7 +203,7 @@ impl Vantage {
                 if let Some(parameters) = packets::parameters(datagram) {
                     self.event(at, "transport:parameters_set", packets::parameters_set(parameters, "local"));
                 }
-                for (_, packet) in packets::quic(datagram) {
+                for (_, packet) in packets::quic(datagram, self.stream_type) {
                     self.event(at, "transport:packet_sent", packet);
                 }
             }

@@ -206,7 +206,7 @@ impl BridgeSpec {
             return Err(error(at("to"), format!("{home:?} is the broker itself: name another")));
         }
         if self.contender.transport.is_media() {
-            return Err(error(at("contender"), "rtp carries calls alone: give a tcp or quic contender"));
+            return Err(error(at("contender"), "rtp and roq carry calls alone: give a tcp or quic contender"));
         }
         if self.contender.transport.is_multipath() {
             return Err(error(at("contender"), "a bridge has one path: give a tcp or quic contender"));

@@ -1,0 +1,342 @@
+//! RTP over QUIC: calls whose packets a QUIC connection carries (draft-ietf-avtcore-rtp-over-quic-14).
+//!
+//! Two loops of control are nested (section 8.2 there). The congestion control of media sets the rate of the encoder and of the pacer, as
+//! over UDP ([`rtp`]). That of QUIC decides below when a packet leaves: what its window or its pacing hold back waits in the sender,
+//! which the media's own sees as delay of the path.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `streams` | packets on streams |
+//! | `unlimited` | QUIC without a congestion control of its own |
+//!
+//! Reports and padding go in DATAGRAM frames, media there or on streams. QUIC encrypts, so that RTP needs no SRTP. There is one flow
+//! identifier, and a frame that is late is not cancelled (section 5.2.2).
+
+mod streams;
+mod unlimited;
+
+use crate::cc::{self, Algorithm};
+use crate::media::Frame;
+use crate::path::{AddressChange, PathError, PathView};
+use crate::quic::{self, DatagramFrame, sizes};
+use crate::rtp::control::Control;
+use crate::rtp::{self, Media, Packet, RTP_HEADERS, Report, Session};
+use crate::spares::Spares;
+use crate::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use haltere_net::rng::Stream;
+use haltere_net::{Cx, Ecn, PathId, Span, Time};
+use std::sync::Arc;
+use streams::{Incoming, Outgoing};
+use unlimited::UNLIMITED;
+
+/// Bytes of the flow identifier, which is less than 64 (section 5.1).
+const FLOW: u32 = 1;
+/// Bytes of all headers of an RTP packet in a DATAGRAM frame, as the congestion control of media counts. QUIC's are an estimate, as
+/// section 9.2.1 advises: a packet number of two bytes, and type and length of the frame.
+const HEADERS: u32 = sizes::IP_UDP + sizes::SHORT_HEADER + 2 + sizes::TAG + 1 + 2 + FLOW + RTP_HEADERS;
+/// Bytes of the least UDP payload that are left for longer packet numbers and for the number in a repair (RFC 4588 section 4).
+const SPARE: u32 = 2 + 2;
+/// Silence after which the client sends a PING: half of QUIC's idle timeout here (RFC 9000 section 10.1.2 advises to send before it ends).
+const KEEP_ALIVE: Span = Span::from_secs(15);
+
+/// Which frames of QUIC carry media (section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Mapping {
+    /// DATAGRAM frames: what is lost is asked for and sent again by RTP.
+    #[default]
+    Datagrams,
+    /// A stream for each frame of the encoder: QUIC repairs, and no frame waits for another.
+    StreamPerFrame,
+    /// A stream from each key frame to the next: QUIC repairs, and frames wait for those before them.
+    StreamPerGroup,
+}
+
+/// The congestion control of QUIC under that of media.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inner {
+    /// This one.
+    Algorithm(Algorithm),
+    /// None: the congestion control of media is the only one.
+    None,
+}
+
+/// The set-up of one end.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The call.
+    pub media: rtp::Config,
+    /// The connection. Its congestion control is [`Config::inner`].
+    pub quic: quic::Config,
+    /// The congestion control of QUIC. Default that of RFC 9002.
+    pub inner: Inner,
+    /// Which frames of QUIC carry media.
+    pub mapping: Mapping,
+}
+
+impl Config {
+    /// The defaults of an end; `stream` is the dice of QUIC's congestion control.
+    pub fn new(role: Role, control: Control, stream: Stream) -> Config {
+        let media = rtp::Config {
+            headers: HEADERS,
+            // RFC 9000 section 14: each path carries datagrams of this size.
+            max_packet: sizes::IP_UDP + sizes::MIN_DATAGRAM - SPARE,
+            // Traces have those of QUIC.
+            traced: false,
+            ..rtp::Config::new(role, control)
+        };
+        Config {
+            media,
+            quic: quic::Config::new(role, cc::NEWRENO, stream),
+            inner: Inner::Algorithm(cc::NEWRENO),
+            mapping: Mapping::default(),
+        }
+    }
+
+    /// The set-up of the connection.
+    fn connection(&self) -> quic::Config {
+        let algorithm = match self.inner {
+            Inner::Algorithm(algorithm) => algorithm,
+            Inner::None => UNLIMITED,
+        };
+        let ecn = self.media.control.ecn;
+        quic::Config {
+            algorithm,
+            ecn: algorithm.needs_ecn() || ecn != Ecn::NotEct,
+            l4s: algorithm.is_l4s() || ecn == Ecn::Ect1,
+            pacing: self.inner != Inner::None,
+            datagrams: true,
+            unidirectional: true,
+            keep_alive: Some(self.quic.keep_alive.unwrap_or(KEEP_ALIVE)),
+            ..self.quic.clone()
+        }
+    }
+}
+
+/// One end of a call over QUIC.
+pub struct Connection {
+    mapping: Mapping,
+    quic: quic::Connection,
+    session: Session,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    /// Whether the connection has ended.
+    over: bool,
+}
+
+impl Connection {
+    /// An end that has not begun.
+    pub fn new(config: Config) -> Connection {
+        let quic = quic::Connection::new(config.connection());
+        // QUIC repairs what streams carry (section 5.2.2).
+        let repair = config.media.repair && config.mapping == Mapping::Datagrams;
+        Connection {
+            mapping: config.mapping,
+            quic,
+            session: Session::new(rtp::Config { repair, ..config.media }),
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            over: false,
+        }
+    }
+
+    /// The fates of the DATAGRAM frames of this end.
+    pub fn datagram_counts(&self) -> quic::DatagramCounts {
+        self.quic.datagram_counts()
+    }
+
+    /// Takes what QUIC has got; `ecn` is the mark of the packet that brought it.
+    fn take(&mut self, ecn: Ecn, cx: &mut Cx<'_>) {
+        while let Some(event) = self.quic.poll_event() {
+            match event {
+                Event::Connected => {
+                    if let Some(rtt) = self.quic.path_view(PathId(0)).and_then(|path| path.srtt) {
+                        self.session.on_first_rtt(rtt);
+                    }
+                    self.session.open(cx.now);
+                }
+                Event::Readable(id) => {
+                    let bytes = self.quic.read(id, cx.now);
+                    for packet in self.incoming.read(id, bytes) {
+                        self.on_packet_of_call(&packet, ecn, cx);
+                    }
+                }
+                Event::Finished(id) => self.incoming.on_finished(id),
+                // A call has no end of its own: the peer is silent.
+                Event::Closed => self.fail(CloseReason::IdleTimeout),
+                Event::Failed(reason) => self.fail(reason),
+                _ => {}
+            }
+        }
+        while let Some(frame) = self.quic.next_datagram_frame() {
+            if let Some(packet) = frame.packet {
+                self.on_packet_of_call(&packet, ecn, cx);
+            }
+        }
+    }
+
+    fn fail(&mut self, reason: CloseReason) {
+        if !self.over {
+            self.over = true;
+            self.session.tell(Event::Failed(reason));
+        }
+    }
+
+    fn on_packet_of_call(&mut self, packet: &Packet, ecn: Ecn, cx: &mut Cx<'_>) {
+        match packet {
+            Packet::Media(media) => {
+                let bytes = media.len_with(self.session.config().headers);
+                self.session.on_media(media, (bytes, ecn), cx.now);
+            }
+            Packet::Reports(reports) => self.session.on_reports(reports, cx),
+            Packet::Check(_) => {}
+        }
+    }
+
+    /// Gives QUIC what the session lets go now.
+    fn hand_over(&mut self, cx: &mut Cx<'_>) {
+        if self.over || !self.session.is_open() {
+            return;
+        }
+        while let Some(reports) = self.session.reports(cx.now) {
+            self.send_reports(reports);
+        }
+        while let Some(media) = self.session.media(cx) {
+            self.send_media(media);
+        }
+        self.outgoing.write(self.mapping, &mut self.quic);
+    }
+
+    fn send_media(&mut self, media: Media) {
+        let packet = Packet::Media(media);
+        if self.mapping == Mapping::Datagrams || media.part.is_none() {
+            self.send_datagram(packet);
+        } else {
+            self.outgoing.send(Arc::new(packet), self.mapping, &mut self.quic);
+        }
+    }
+
+    /// Sends reports, those that are too long for a DATAGRAM frame in parts.
+    fn send_reports(&mut self, mut reports: Vec<Report>) {
+        let most = self.quic.max_datagram().saturating_sub(FLOW);
+        while !reports.is_empty() {
+            let packet = Packet::Reports(std::mem::take(&mut reports));
+            if packet.bare_len() <= most {
+                self.send_datagram(packet);
+                return;
+            }
+            let Packet::Reports(mut whole) = packet else { return };
+            let half = whole.len() / 2;
+            if half > 0 {
+                reports = whole.split_off(half);
+                self.send_reports(whole);
+            } else if let Some((one, other)) = whole.pop().and_then(Report::halves) {
+                self.send_reports(vec![one]);
+                reports = vec![other];
+            }
+        }
+    }
+
+    fn send_datagram(&mut self, packet: Packet) {
+        let bytes = FLOW + packet.bare_len();
+        self.quic.send_datagram_frame(DatagramFrame { bytes, packet: Some(Arc::new(packet)) });
+    }
+}
+
+impl Endpoint for Connection {
+    fn connect(&mut self, cx: &mut Cx<'_>) {
+        self.quic.connect(cx);
+    }
+
+    fn on_packet(&mut self, packet: haltere_net::Packet<Body>, cx: &mut Cx<'_>) {
+        self.read_packet(packet, &mut Spares::default(), cx);
+    }
+
+    fn read_packet(&mut self, packet: haltere_net::Packet<Body>, spares: &mut Spares, cx: &mut Cx<'_>) {
+        let ecn = packet.ecn;
+        if let Body::Quic(datagram) = &packet.body {
+            self.incoming.note(datagram, &self.quic);
+        }
+        self.quic.read_packet(packet, spares, cx);
+        self.take(ecn, cx);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.quic.on_wake(cx);
+        self.take(Ecn::NotEct, cx);
+        if !self.over {
+            self.session.on_wake(cx.now);
+        }
+    }
+
+    fn next_wake(&self) -> Time {
+        let session = if self.session.is_open() && !self.over { self.session.next_wake() } else { Time::NEVER };
+        self.quic.next_wake().min(session)
+    }
+
+    fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<haltere_net::Packet<Body>> {
+        self.make_packet(&mut Spares::default(), cx)
+    }
+
+    fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<haltere_net::Packet<Body>> {
+        self.hand_over(cx);
+        let mut packet = self.quic.make_packet(spares, cx)?;
+        if self.mapping != Mapping::Datagrams
+            && let Body::Quic(datagram) = &mut packet.body
+        {
+            self.outgoing.note(datagram);
+        }
+        Some(packet)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.session.poll_event()
+    }
+
+    fn send_frame(&mut self, frame: Frame, cx: &mut Cx<'_>) -> bool {
+        if !self.over {
+            self.session.send_frame(frame, cx.now);
+        }
+        true
+    }
+
+    fn want_key_frame(&mut self) {
+        self.session.want_key_frame();
+    }
+
+    fn open(&mut self) -> Option<StreamId> {
+        None
+    }
+    fn write(&mut self, _: StreamId, _: u64) {}
+    fn finish(&mut self, _: StreamId) {}
+    fn read(&mut self, _: StreamId, _: Time) -> u64 {
+        0
+    }
+    fn close(&mut self) {}
+
+    fn stats(&self) -> Stats {
+        let quic = self.quic.stats();
+        // Packets in which QUIC sends again, and repairs of RTP. One packet may hold several of them.
+        let again = quic.retransmitted_packets + self.session.stats.retransmitted_packets;
+        let retransmitted_packets = again.min(quic.sent_packets);
+        Stats { retransmitted_packets, ..quic }
+    }
+
+    fn bytes_in_flight(&self, path: PathId) -> u64 {
+        self.quic.bytes_in_flight(path)
+    }
+
+    fn migrate(&mut self, path: PathId, cx: &mut Cx<'_>) -> Result<(), PathError> {
+        self.quic.migrate(path, cx)
+    }
+
+    fn on_new_address(&mut self, of: PathId, path: PathId, change: AddressChange, cx: &mut Cx<'_>) -> bool {
+        self.quic.on_new_address(of, path, change, cx)
+    }
+
+    fn path_view(&self, path: PathId) -> Option<PathView> {
+        self.quic.path_view(path)
+    }
+}
+
+#[cfg(test)]
+mod tests;
