@@ -28,6 +28,8 @@ CONTROLS = {
     "SCReAM": "rtp/scream",
     "SCReAM, L4S": "rtp/scream_l4s",
     "str0m's GCC": "rtp@str0m/gcc",
+    "GCC over QUIC": "roq/gcc",
+    "GCC over QUIC without its own": "roq/gcc+quic=none",
 }
 QUEUES = ("drop-tail", "FQ-CoDel", "CAKE", "DualPI2")
 DOWNLOADS = {"CUBIC": "tcp/cubic", "BBR": "tcp/bbr"}
