@@ -47,7 +47,6 @@ def probe(kind: str, **fields: Any) -> dict[str, Any]:
             {"loads": [{"kind": "replay", "gap": "1s", "capture": REPLAY}]},
             ["replay", 'fidelity "model"'],
         ),
-        ({"loads": [{"kind": "media"}]}, ["media", 'fidelity "model"']),
     ],
 )
 def test_what_a_rig_has_not_is_refused_with_the_remedy(beside: dict[str, Any], words: list[str]) -> None:

@@ -141,7 +141,7 @@ def test_results_without_the_flow_by_itself_are_judged_and_tell_no_harm(tmp_path
 
 def test_a_call_that_adapts_keeps_more_of_its_rate_beside_vegas_than_beside_cubic(rows: Rows) -> None:
     (row,) = rows("tcp/vegas", "5.2.2")
-    rates = [one for one in row.effects if one.metric.name == "load_rate"]
+    rates = [one for one in row.effects if one.metric.name == "goodput" and one.place["media"] == "rtp/nada"]
     assert {one.place["queue"] for one in rates} == {"70ms", "300ms"}
     short = next(one for one in rates if one.place["queue"] == "70ms")
     assert short.beyond(good=True, effects=len(row.effects)) and 0.15 < short.other < short.newcomer < 1.5

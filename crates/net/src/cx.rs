@@ -54,6 +54,10 @@ crate::named! {
         Rounds = "round_count",
         /// Rounds in which the bandwidth did not grow, of those after which BBR takes the path for full.
         FullRounds = "full_bw_count",
+        /// The rate that a call's encoder is to write, bit/s of RTP payload.
+        TargetRate = "target_rate",
+        /// The time from the camera to the picture of the frame that is shown, ns.
+        GlassToGlass = "glass_to_glass",
     }
 }
 
@@ -66,11 +70,20 @@ impl Metric {
             }
             Metric::LongTermInflight | Metric::ShortTermInflight | Metric::ExtraAcked => "B",
             Metric::QdiscPackets | Metric::RingPackets => "packets",
-            Metric::Rtt | Metric::MinRtt => "s",
-            Metric::DeliveryRate | Metric::PacingRate | Metric::MaxBandwidth | Metric::ShortTermBandwidth => "bit/s",
+            Metric::Rtt | Metric::MinRtt | Metric::GlassToGlass => "s",
+            Metric::DeliveryRate
+            | Metric::PacingRate
+            | Metric::MaxBandwidth
+            | Metric::ShortTermBandwidth
+            | Metric::TargetRate => "bit/s",
             Metric::Rounds | Metric::FullRounds => "rounds",
             Metric::BbrState => "",
         }
+    }
+
+    /// Whether it is of the end that receives.
+    pub const fn of_receiver(self) -> bool {
+        matches!(self, Metric::Held | Metric::GlassToGlass)
     }
 
     /// The names of its values, if they are positions in a list of names.

@@ -9,7 +9,7 @@ use crate::result::{
 };
 use crate::scenario::{Scenario, ScenarioError};
 use crate::world::{Process, ProcessId};
-use haltere_net::{Metric, Span, Time};
+use haltere_net::{Span, Time};
 use haltere_transport::Role;
 
 /// Runs a scenario in the model: a pure function of its arguments.
@@ -79,14 +79,14 @@ pub fn trace_with(
             None => run.world.element_name(s.who.0),
             Some(process) => match run.owner(ProcessId(process)) {
                 // The server's window controls the data.
-                Owner::Flow(flow, Role::Server) if s.metric != Metric::Held => format!("flow {flow}"),
-                // The client receives them.
-                Owner::Flow(flow, Role::Client) if s.metric == Metric::Held => format!("flow {flow}"),
+                Owner::Flow(flow, Role::Server) if !s.metric.of_receiver() => format!("flow {flow}"),
+                // The client receives it.
+                Owner::Flow(flow, Role::Client) if s.metric.of_receiver() => format!("flow {flow}"),
                 Owner::Probe(probe, Role::Client) => format!("probe {probe}"),
                 Owner::Flow(..) | Owner::Probe(_, Role::Server) | Owner::Load(..) | Owner::Broker => return None,
             },
         };
-        let scale = if matches!(s.metric, Metric::Rtt | Metric::MinRtt) { 1e-9 } else { 1.0 };
+        let scale = if s.metric.unit() == "s" { 1e-9 } else { 1.0 };
         let unbounded = |v: u64| if v == u64::MAX { f64::NAN } else { v as f64 * scale };
         Some(SeriesResult {
             who: s.name_of(&who),
@@ -126,8 +126,29 @@ pub fn trace_with(
             parted: shadow.parting.as_ref().map(Into::into),
         });
     }
-    let series = series.chain(received).chain(asked).collect();
+    let capacities = capacities(&run);
+    let series = series.chain(received).chain(asked).chain(capacities).collect();
     Ok(TraceResult { series, schedule, result, reordering, shadows })
+}
+
+/// How often the rates of links that change are looked at.
+const LOOKED: Span = Span::from_millis(100);
+
+/// The rates over time of the links whose rates change, a value for each change.
+fn capacities(run: &Run) -> Vec<SeriesResult> {
+    let end = run.world.now();
+    let edges = run.world.topology().edges().iter();
+    let changing = edges.filter_map(|edge| Some((edge, edge.config.rate_profile.as_ref()?)));
+    changing
+        .map(|(edge, profile)| {
+            let looks = (0..).map(|k| Time::ZERO + LOOKED.scaled(k, 1)).take_while(|at| *at <= end);
+            let mut points: Vec<(f64, f64)> = looks.map(|at| (at.as_secs_f64(), profile.value(at) as f64)).collect();
+            points.dedup_by(|later, earlier| later.1.total_cmp(&earlier.1).is_eq());
+            let (t_s, v) = points.into_iter().unzip();
+            let who = format!("{} {}", edge.name, edge.direction.name());
+            SeriesResult { who, name: "capacity", unit: "bit/s", values: Vec::new(), t_s, v }
+        })
+        .collect()
 }
 
 /// The reorder density of a flow, if its transport tells.

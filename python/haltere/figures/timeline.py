@@ -28,6 +28,11 @@ from haltere.study import Run, Study
 
 _WINDOW = ("cwnd", "bytes_in_flight")
 _IN_KILOBYTES = {"cwnd": "congestion window (kB)", "bytes_in_flight": "bytes in flight (kB)"}
+_SCALES = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
+"""Units of series, and in what they are shown."""
+_WORDS = {"rtt": "RTT"}
+_SAMPLED = ("rtt", "glass_to_glass")
+"""Series whose values are samples, each joined with the next."""
 _LOOKS = ("first", "second", "ink")
 _STAGES = (("qdisc_packets", "queue discipline", "first"), ("ring_packets", "ring", "second"))
 
@@ -39,13 +44,14 @@ class Timeline(Kind):
     """One run over time, of the treatment at `where`: the RTT of `probe`, and what the stages of `link` hold.
 
     `show` names series of a trace, such as `cwnd` and `rtt`, to be shown instead, a plot each; `goodput` is made of the
-    data that each flow's receiver has. With `series`, a factor
+    data that each flow's receiver has, and `capacity` is the rate of `link` where it changes. Names with `+` between
+    them, such as `goodput+capacity`, share a plot. With `series`, a factor
     that `where` does not name, there is one run for each of its `levels` (at most three; all, if none are given), and
     the plots have a line a level: of `show`, or else of congestion window and bytes in flight, of `flow`. With
     `panels`, another such factor, all of this is drawn for each of its levels, or of those in `only`. With `together`,
     the goodput of flows of one label, or of one contender, is one line: their sum.
 
-    A run of the model is a function of its scenario, seed and replication, so what is shown is the run of the results,
+    A run of the simulator is a function of its scenario, seed and replication, so what is shown is the run of the results,
     up to `until`.
     """
 
@@ -97,7 +103,7 @@ class Timeline(Kind):
         scenario = json.loads(_run(study, self.experiment, where, self.replication).scenario_json)
         flows = _flows(scenario, numbered=not self.together)
         every = list(self._record(study, where).values())
-        if "goodput" in self.show:
+        if any("goodput" in name.split("+") for name in self.show):
             received = [one for one in every if one["name"] == "received"]
             every += self._goodputs(received, flows)
         return [self._shown(name, every, flows) for name in self.show]
@@ -142,46 +148,65 @@ class Timeline(Kind):
         panels = []
         rtt = by_name.get((self.probe, "rtt"))
         if rtt is not None:
-            panels.append(self._plot("RTT (ms)", [("", "ink", rtt)], 1e3, steps=False))
+            panels.append(self._plot("RTT (ms)", [("", "ink", rtt)], [1e3], steps=False))
         stages = [
             (label, look, by_name[self.link, name]) for name, label, look in _STAGES if (self.link, name) in by_name
         ]
         if stages:
-            panels.append(self._plot("packets", stages))
+            panels.append(self._plot("packets", stages, [1.0] * len(stages)))
         if not panels:
             raise NotInResultsError(f"the run records neither {self.probe} nor the stages of {self.link}")
         return panels
 
-    def _shown(self, name: str, series: Sequence[Mapping[str, Any]], flows: Mapping[str, str]) -> Panel:
-        """The plot of one series: a line for each flow, path or link that has it."""
-        members = [one for one in series if one["name"] == name and len(one["t_s"])]
-        if not members:
+    def _shown(self, shown: str, series: Sequence[Mapping[str, Any]], flows: Mapping[str, str]) -> Panel:
+        """The plot of one series, or of several: a line for each flow, path or link that has it."""
+        names = shown.split("+")
+        found = [one for name in names for one in self._members(name, series)]
+        alone = len(found) == len(names)
+        texts = []
+        for one in found:
+            who, words = flows.get(str(one["who"]), str(one["who"])), str(one["name"]).replace("_", " ")
+            own = "" if alone or one["name"] == "capacity" else who
+            texts.append(" ".join(part for part in (own, words if len(names) > 1 else "") if part))
+        looks = iter([*_LOOKS, *(f"level {at}" for at in range(len(_LOOKS), len(found)))])
+        named = [
+            (text, "ink" if one["name"] == "capacity" and len(names) > 1 else next(looks), one)
+            for text, one in zip(texts, found, strict=True)
+        ]
+        return self._panel(names[0], named)
+
+    def _members(self, name: str, series: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """The series of a name, by whose they are; of capacities that of the link alone."""
+        found = [one for one in series if one["name"] == name and len(one["t_s"])]
+        if name == "capacity":
+            found = [one for one in found if one["who"] == self.link]
+        if not found:
             there = ", ".join(sorted({str(one["name"]) for one in series}))
             raise NotInResultsError(f"the run records no series {name}; it has {there}")
-        members.sort(key=lambda one: str(one["who"]))
-        several = len(members) > 1
-        names = [flows.get(str(one["who"]), str(one["who"])) if several else "" for one in members]
-        named = [(names[at], _LOOKS[at % len(_LOOKS)], one) for at, one in enumerate(members)]
-        return self._panel(name, named)
+        return sorted(found, key=lambda one: str(one["who"]))
 
     def _panel(self, name: str, members: Sequence[tuple[str, str, Mapping[str, Any]]]) -> Panel:
         """The plot of one series of several runs or parts of a run: each with the text and the look of its line."""
-        if name == "rtt":
-            return self._plot("RTT (ms)", members, 1e3, steps=False)
-        unit, words = str(members[0][2]["unit"]), name.replace("_", " ")
-        label = _IN_KILOBYTES.get(name, f"{words} ({unit})" if unit else words)
-        return self._plot(label, members, 1e-3 if name in _IN_KILOBYTES else 1.0)
+        if name in _IN_KILOBYTES:
+            return self._plot(_IN_KILOBYTES[name], members, [1e-3] * len(members))
+        shown = [_SCALES.get(str(one["unit"]), (1.0, str(one["unit"]))) for *_, one in members]
+        units = list(dict.fromkeys(unit for _, unit in shown))
+        if len(units) > 1:
+            raise NotInResultsError(f"series in {' and '.join(units)}: only series of one unit share a plot")
+        words = "rate" if len({one["name"] for *_, one in members}) > 1 else name.replace("_", " ")
+        label = _WORDS.get(name, words) + (f" ({units[0]})" if units[0] else "")
+        return self._plot(label, members, [scale for scale, _ in shown], steps=name not in _SAMPLED)
 
     def _plot(
         self,
         label: str,
         members: Sequence[tuple[str, str, Mapping[str, Any]]],
-        scale: float = 1.0,
+        scales: Sequence[float],
         *,
         steps: bool = True,
     ) -> Panel:
         end = quantities.value(self.until) or 0.0
-        lines = [(text, look, _pieces(one, end, scale)) for text, look, one in members]
+        lines = [(text, look, _pieces(one, end, by)) for (text, look, one), by in zip(members, scales, strict=True)]
         top = max((y for *_, pieces in lines for points in pieces for _, y in points), default=0.0)
         series = [Series(look, text, [Line(points, steps) for points in pieces]) for text, look, pieces in lines]
         return Panel("", Axis("time (s)", 0.0, end), Axis(label, 0.0, 1.05 * top or 1.0), series)
@@ -247,7 +272,7 @@ def _plain(labels: Sequence[str]) -> list[str]:
 def record(study: Study, experiment: str, where: Mapping[str, str], replication: int, until: str) -> Recorded:
     """Run what a study has at `where` once more, up to a time, and return all that it recorded.
 
-    Raises `NotInResultsError` if the study has no such run in the model.
+    Raises `NotInResultsError` if the study has no such run in the simulator.
     """
     run = _run(study, experiment, where, replication)
     scenario: dict[str, Any] = json.loads(run.scenario_json)
@@ -255,7 +280,7 @@ def record(study: Study, experiment: str, where: Mapping[str, str], replication:
     scenario["duration"] = until
     if (quantities.value(str(scenario.get("measure_from", "0s"))) or 0.0) >= (quantities.value(until) or 0.0):
         scenario.pop("measure_from", None)
-    traced = core.trace(core.parse(scenario), run.seed, run.replication)
+    traced = core.trace(core.parse(scenario), run.seed, run.replication, run.fidelity)
     recorded = {(one["who"], one["name"]): one for one in traced["series"]}
     for probe in traced["result"].get("probes") or ():
         name = (f"probe {probe['probe']}", "rtt")
@@ -276,10 +301,15 @@ def _run(study: Study, experiment: str, where: Mapping[str, str], replication: i
         for run in study.runs(experiments=[experiment]):
             levels = run.treatment.levels
             same = all(name in levels and quantities.same(levels[name], of) for name, of in where.items())
-            if same and run.replication == replication and of(run.fidelity).modelled:
+            if same and run.replication == replication and _repeats(run):
                 return run
     sought = ", ".join(f"{factor} {level}" for factor, level in where.items())
-    raise NotInResultsError(f"no run of experiment {experiment} in the model at {sought}")
+    raise NotInResultsError(f"no run of experiment {experiment} in the simulator at {sought}")
+
+
+def _repeats(run: Run) -> bool:
+    """Whether a run can be had again as it was: in the simulator, and without kernels, which need not be there."""
+    return of(run.fidelity).simulated and not core.parse(json.loads(run.scenario_json)).has_kernels(run.fidelity)
 
 
 def _pieces(series: Mapping[str, Any], end: float, scale: float) -> list[list[Point]]:

@@ -131,7 +131,7 @@ fn kit(
     Ok(Kit {
         ack: flow.ack,
         rtts: flow.mqtt().is_none() || subject.is_program(),
-        call: flow.call().copied(),
+        call: flow.call().cloned(),
         moves: !flow.migrate.is_empty(),
         ways: ways(contender, &path.ways),
         port: slot.kernel_port(),

@@ -31,7 +31,7 @@ impl Talk {
     pub fn of(flow: &Flow, kit: &Kit) -> Talk {
         let contender = &*kit.contender;
         if let Task::Call { call, .. } = &flow.task {
-            return Talk::Call(*call, kit.streams.named(&format!("{}/encoder", kit.name)));
+            return Talk::Call(call.clone(), kit.streams.named(&format!("{}/encoder", kit.name)));
         }
         let framing = match (flow.app(), contender.transport.is_quic()) {
             (App::Http1, _) => Framing::Http1,
@@ -70,7 +70,7 @@ impl Talk {
             Talk::Video(film, adaptation, visit) => {
                 Box::new(Player::new(film.clone(), *adaptation, visit.as_ref().clone(), server))
             }
-            Talk::Call(call, _) => Box::new(Viewer::new(*call, server)),
+            Talk::Call(call, _) => Box::new(Viewer::new(call, server)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Talk {
             Talk::One(script, Some(supply)) => Box::new(Dialogue::supplied(script, supply)),
             Talk::Copy(channel) => Box::new(CopyServer::new(channel)),
             Talk::Page(visit) | Talk::Video(.., visit) => Box::new(Origin::new(visit.as_ref().clone())),
-            Talk::Call(call, stream) => Box::new(Encoder::new(*call, stream.clone())),
+            Talk::Call(call, stream) => Box::new(Encoder::new(call.clone(), stream.clone())),
         }
     }
 }

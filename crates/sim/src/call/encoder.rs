@@ -4,7 +4,8 @@ use super::Call;
 use crate::application::{Application, Report, Serve};
 use crate::world::{SocketId, Sockets};
 use haltere_net::rng::Stream;
-use haltere_net::{Cx, Rate, Span, Time};
+use haltere_net::varying::Period;
+use haltere_net::{Cx, Metric, Rate, Span, Time};
 use haltere_transport::Event;
 use haltere_transport::media::{Frame, News};
 use std::collections::VecDeque;
@@ -35,6 +36,8 @@ pub struct Encoded {
     pub captured: Vec<Time>,
     /// How many of them were key frames.
     pub keys: u64,
+    /// When it paused.
+    pub pauses: Vec<Period>,
 }
 
 /// The end of a call that sends.
@@ -60,6 +63,7 @@ impl Encoder {
     /// An encoder that draws the lengths of its frames from a stream.
     pub fn new(call: Call, stream: Stream) -> Encoder {
         Encoder {
+            encoded: Encoded { pauses: call.pauses.clone(), ..Encoded::default() },
             call,
             stream,
             socket: None,
@@ -69,7 +73,6 @@ impl Encoder {
             next: Time::NEVER,
             last_key: None,
             wants_key: true,
-            encoded: Encoded::default(),
         }
     }
 
@@ -123,13 +126,23 @@ impl Encoder {
         bytes as u32
     }
 
+    /// Waits for the end of a pause, if the next frame would be taken in one. The first frame after a pause is a key frame.
+    fn pause(&mut self) {
+        let during = |pause: &&Period| (pause.from..pause.to).contains(&self.next.since(Time::ZERO));
+        if let Some(pause) = self.call.pauses.iter().find(during) {
+            (self.next, self.wants_key) = (Time::ZERO + pause.to, true);
+        }
+    }
+
     fn send(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
+        self.pause();
         while self.next <= cx.now {
             let key = std::mem::take(&mut self.wants_key);
             let bytes = if key { self.key_frame(cx.now) } else { self.delta_frame(cx.now) };
             let number = self.encoded.captured.len() as u64;
             self.encoded.captured.push(cx.now);
             self.next += self.call.interval();
+            self.pause();
             if let Some(connection) = self.socket.and_then(|socket| sockets.get(socket)) {
                 connection.send_frame(Frame { number, bytes, captured: cx.now, key }, cx);
             }
@@ -145,7 +158,11 @@ impl Application for Encoder {
                 (self.socket, self.next) = (Some(socket), cx.now);
                 self.send(sockets, cx);
             }
-            Event::Media(News::TargetRate(rate)) => self.targets.push_back((cx.now + RESPONSE, rate)),
+            Event::Media(News::TargetRate(rate)) => {
+                let rate = rate.max(self.call.least).min(self.call.most);
+                cx.record(Metric::TargetRate, rate.as_bps());
+                self.targets.push_back((cx.now + RESPONSE, rate));
+            }
             Event::Media(News::KeyFrameWanted) => {
                 self.wants_key |= self.last_key.is_none_or(|last| last + KEY_PAUSE <= cx.now);
             }

@@ -11,7 +11,8 @@ mod viewer;
 pub use encoder::{Encoded, Encoder};
 pub use viewer::{Shown, Viewed, Viewer};
 
-use crate::scenario::{Quantity, ScenarioError};
+use crate::scenario::{OutagePeriod, Quantity, ScenarioError};
+use haltere_net::varying::{InOutage, Outages, Period};
 use haltere_net::{Rate, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,7 +25,7 @@ const FRAMES: u32 = 30;
 const LARGEST: Rate = Rate::from_bps(1_000_000_000);
 
 /// A call with all defaults filled in. Rates count the payload of RTP packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     /// The least rate of the encoder.
     pub least: Rate,
@@ -34,6 +35,8 @@ pub struct Call {
     pub start: Rate,
     /// Frames in a second.
     pub frames: u32,
+    /// When the encoder writes nothing, in order, in the time of the run.
+    pub pauses: Vec<Period>,
 }
 
 impl Call {
@@ -44,7 +47,7 @@ impl Call {
 }
 
 /// The video of a call (default: the media source of RFC 8867 section 4.3).
-#[derive(Clone, Copy, PartialEq, Default, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Call")]
 pub struct CallSpec {
@@ -56,6 +59,9 @@ pub struct CallSpec {
     pub start_rate: Option<Quantity<Rate>>,
     /// Frames in a second (default 30).
     pub frames: Option<u32>,
+    /// When the encoder writes nothing, in order, in the time of the run (default: never). A pause is no freeze.
+    #[serde(default)]
+    pub pauses: Vec<OutagePeriod>,
 }
 
 impl CallSpec {
@@ -81,7 +87,13 @@ impl CallSpec {
         if !(1..=240).contains(&frames) {
             return error("frames", format!("{frames}: give a number from 1 to 240"));
         }
-        Ok(Call { least, most, start, frames })
+        let pauses: Vec<Period> = self.pauses.iter().map(|p| Period { from: p.from.0, to: p.to.0 }).collect();
+        if !pauses.is_empty()
+            && let Err(wrong) = Outages::new(pauses.clone(), InOutage::Hold, None)
+        {
+            return error("pauses", wrong.message);
+        }
+        Ok(Call { least, most, start, frames, pauses })
     }
 }
 

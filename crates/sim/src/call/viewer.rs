@@ -9,7 +9,7 @@
 use super::Call;
 use crate::application::{Application, Fetch, Report};
 use crate::world::{Remote, SocketId, Sockets};
-use haltere_net::{Cx, Span, Time};
+use haltere_net::{Cx, Metric, Span, Time};
 use haltere_transport::Event;
 use haltere_transport::media::{Frame, News};
 use std::collections::{BTreeMap, VecDeque};
@@ -113,7 +113,7 @@ pub struct Viewer {
 
 impl Viewer {
     /// The viewer that opens the call to `server`.
-    pub fn new(_: Call, server: Remote) -> Viewer {
+    pub fn new(_: &Call, server: Remote) -> Viewer {
         Viewer {
             server,
             socket: None,
@@ -154,13 +154,14 @@ impl Viewer {
     }
 
     /// Shows the frame that is due.
-    fn show(&mut self, now: Time) {
+    fn show(&mut self, cx: &mut Cx<'_>) {
         let mut due = None;
-        while self.ready.front().is_some_and(|first| first.0 <= now) {
+        while self.ready.front().is_some_and(|first| first.0 <= cx.now) {
             due = self.ready.pop_front().map(|(_, frame)| frame);
         }
         if let Some(Frame { captured, .. }) = due {
-            self.viewed.shown.push(Shown { captured, at: now });
+            cx.record(Metric::GlassToGlass, cx.now.since(captured).as_nanos());
+            self.viewed.shown.push(Shown { captured, at: cx.now });
         }
     }
 
@@ -208,7 +209,7 @@ impl Application for Viewer {
     fn on_alarm(&mut self, sockets: &mut Sockets<'_>, cx: &mut Cx<'_>) {
         // The events of one instant come one after the other, and the last frame that is due then is the one that is shown.
         if self.alarm() <= cx.now {
-            self.show(cx.now);
+            self.show(cx);
             self.ask(sockets, cx.now);
         }
     }
@@ -235,7 +236,7 @@ mod tests {
 
     fn viewer() -> Viewer {
         let server = Remote { address: Address(0), port: Port(0) };
-        Viewer::new(CallSpec::default().call("call").unwrap(), server)
+        Viewer::new(&CallSpec::default().call("call").unwrap(), server)
     }
 
     fn at(ms: u64) -> Time {
@@ -253,7 +254,7 @@ mod tests {
     /// Shows what is due, as the alarm would, until a time.
     fn show_until(viewer: &mut Viewer, until: Time) {
         while let Some((due, _)) = viewer.ready.front().copied().filter(|first| first.0 <= until) {
-            viewer.show(due);
+            viewer.show(&mut Cx::new(due, haltere_net::ComponentId(0)));
         }
     }
 

@@ -91,7 +91,6 @@ impl Source {
     /// An answer arrived to the packet of this number.
     fn hear(&mut self, number: u64, now: Time) {
         self.sourced.answered += 1;
-        self.pattern.heard(number, now);
         // An answer to a packet of an earlier round is late.
         if number + self.round.sent < self.sourced.packets {
             return;

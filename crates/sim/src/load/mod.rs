@@ -4,7 +4,6 @@
 //! [`Source`] asks when packets leave.
 
 mod ends;
-mod nada;
 
 pub use ends::{Sink, Source, Sourced};
 
@@ -37,8 +36,6 @@ haltere_net::built_in! {
     POISSON = poisson,
     /// The packets of a capture.
     REPLAY = replay,
-    /// Video whose rate a congestion control sets.
-    MEDIA = media,
 }
 
 /// A kind of load.
@@ -124,9 +121,6 @@ pub trait Pattern: Send {
     fn on_answer(&mut self, _: &Round, _: Time) -> Option<Time> {
         None
     }
-
-    /// The packet of this number was answered, of whatever round.
-    fn heard(&mut self, _number: u64, _now: Time) {}
 }
 
 /// A train, a period with packets and the one without after it, or a repetition.

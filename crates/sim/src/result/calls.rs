@@ -4,6 +4,7 @@ use super::probes::quantile;
 use crate::call::{Encoded, Shown as Picture, Viewed};
 use haltere_net::columns;
 use haltere_net::columns::{About, Better, Comparison, METRIC, MS, PERCENT, PLAIN, PURE, S, SIMULATED, Shown, Whole};
+use haltere_net::varying::Period;
 use haltere_net::{Span, Time};
 
 const SEEN: About = About { at: SIMULATED, ..PLAIN };
@@ -106,14 +107,20 @@ columns! {
     }
 }
 
-/// Freezes between the pictures that were shown: how many, and how long they are in all. The last lasts until the end.
-fn freezes(shown: &[Picture], since: Time, end: Time) -> (u64, f64) {
+/// Freezes between the pictures that were shown: how many, and how long they are in all. The last lasts until the end. A picture that
+/// stands while the encoder pauses is no freeze.
+fn freezes(shown: &[Picture], pauses: &[Period], since: Time, end: Time) -> (u64, f64) {
+    let captured = shown.iter().map(|picture| picture.captured).chain([end]).collect::<Vec<_>>();
+    let over_pause = |k: usize| {
+        let [from, to] = [captured[k], captured[k + 1]].map(|at| at.since(Time::ZERO));
+        pauses.iter().any(|pause| pause.from < to && from < pause.to)
+    };
     let times = shown.iter().map(|picture| picture.at).chain([end]).collect::<Vec<_>>();
     let lasted: Vec<f64> = times.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
     let (mut count, mut total) = (0, 0.0);
     for (k, (&duration, began)) in lasted.iter().zip(&times).enumerate() {
         let before = &lasted[k.saturating_sub(FRAMES)..k];
-        if before.is_empty() || *began < since {
+        if before.is_empty() || *began < since || over_pause(k) {
             continue;
         }
         let mean = before.iter().sum::<f64>() / before.len() as f64;
@@ -147,7 +154,7 @@ impl CallResult {
         let mut latencies: Vec<f64> = shown.iter().map(|one| one.at.since(one.captured).as_secs_f64()).collect();
         latencies.sort_by(f64::total_cmp);
         let measured = end.since(since).saturating_sub(TAIL).as_secs_f64();
-        let (freezes, frozen_s) = freezes(&viewed.shown, since, end);
+        let (freezes, frozen_s) = freezes(&viewed.shown, &encoded.pauses, since, end);
         CallResult {
             frames_sent: sent as u64,
             frames_shown: shown.len() as u64,
@@ -178,22 +185,31 @@ mod tests {
     #[test]
     fn a_freeze_is_three_frames_and_150_ms_long() {
         let steady = || (0..60).map(|k| 33 * k);
-        assert_eq!(freezes(&shown(steady()), at(0), at(60 * 33)), (0, 0.0));
+        assert_eq!(freezes(&shown(steady()), &[], at(0), at(60 * 33)), (0, 0.0));
         // 33 + 150 = 183 ms is the least.
         let with_gap = |ms: u64| shown(steady().chain([59 * 33 + ms]));
-        assert_eq!(freezes(&with_gap(182), at(0), at(59 * 33 + 200)).0, 0);
-        let (count, total) = freezes(&with_gap(184), at(0), at(59 * 33 + 200));
+        assert_eq!(freezes(&with_gap(182), &[], at(0), at(59 * 33 + 200)).0, 0);
+        let (count, total) = freezes(&with_gap(184), &[], at(0), at(59 * 33 + 200));
         assert_eq!((count, (total * 1e3).round()), (1, 184.0));
         // A slow picture is frozen later: at 100 ms a frame after 300 ms.
-        let slow = |ms: u64| freezes(&shown((0..40).map(|k| 100 * k).chain([3900 + ms])), at(0), at(3900 + ms)).0;
+        let slow = |ms: u64| freezes(&shown((0..40).map(|k| 100 * k).chain([3900 + ms])), &[], at(0), at(3900 + ms)).0;
         assert_eq!((slow(290), slow(310)), (0, 1));
     }
 
     #[test]
     fn a_picture_that_never_moves_again_is_frozen_until_the_end() {
-        let (count, total) = freezes(&shown((0..60).map(|k| 33 * k)), at(0), at(59 * 33 + 5000));
+        let (count, total) = freezes(&shown((0..60).map(|k| 33 * k)), &[], at(0), at(59 * 33 + 5000));
         assert_eq!((count, total), (1, 5.0));
-        assert_eq!(freezes(&[], at(0), at(5000)), (0, 0.0));
+        assert_eq!(freezes(&[], &[], at(0), at(5000)), (0, 0.0));
+    }
+
+    #[test]
+    fn a_pause_is_no_freeze() {
+        let pause = Period { from: Span::from_millis(1980), to: Span::from_millis(5000) };
+        let pictures = shown((0..60).map(|k| 33 * k).chain([5000, 5033, 9000]));
+        let (count, total) = freezes(&pictures, &[pause], at(0), at(9033));
+        assert_eq!((count, (total * 1e3).round()), (1, 3967.0), "only what stands still after the pause");
+        assert_eq!(freezes(&pictures, &[], at(0), at(9033)).0, 2);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use beside::Beside;
 pub use cell::{Cell, Station};
 pub use changes::{Change, Given, Switching};
 pub use flow::{App, Flow, Migrate, RadioKind, Rebind, Renewed, Task, Way};
-pub use link::Link;
+pub use link::{Link, OutagePeriod};
 pub use measured::Measured;
 pub use mqtt::{Bridge, Broker, Mqtt};
 pub use place::{Place, Side};

@@ -5,7 +5,7 @@ use crate::common;
 use common::generator::case;
 use common::{flaw, scenario};
 use haltere_sim::result::{CallResult, FlowResult};
-use haltere_sim::{RunResult, run};
+use haltere_sim::{RunResult, ScenarioError, run, trace};
 use haltere_transport::rtp::control::Control;
 use serde_json::{Value, json};
 
@@ -22,6 +22,10 @@ fn over(rate: &str, contender: &str, more: Value) -> Value {
         "topology": { "kind": "point-to-point", "link": link },
         "flows": [{ "contender": contender }],
     })
+}
+
+fn refused(given: &Value) -> ScenarioError {
+    haltere_sim::Scenario::from_json(&given.to_string()).unwrap_err()
 }
 
 fn first(result: &RunResult) -> (&FlowResult, &CallResult) {
@@ -65,6 +69,35 @@ fn losses_are_repaired_before_the_picture_freezes_for_long() {
         assert!(flow.retransmitted_packets > 10 && flow.lost_packets > 10, "{said}");
         assert!(call.frozen_s < 3.0 && call.frames_shown as f64 > 0.9 * call.frames_sent as f64, "{said}");
     }
+}
+
+#[test]
+fn a_pause_is_no_freeze_and_ends_with_a_key_frame() {
+    for control in controls() {
+        let mut given = over("20Mbit/s", &format!("rtp/{control}"), json!({}));
+        given["flows"][0]["call"] = json!({ "pauses": [{ "from": "20s", "to": "40s" }] });
+        let result = common::result(&given);
+        let (_, call) = first(&result);
+        let said = format!("{control}: {call:?}");
+        assert_eq!((call.key_frames, call.freezes), (2, 0), "{said}");
+        // 39 s of the 59 s that count, in steps of a frame.
+        assert!(call.frames_sent.abs_diff(39 * 30) <= 2, "{said}");
+        given["flows"][0]["call"] = json!({ "pauses": [{ "from": "20s", "to": "10s" }] });
+        assert_eq!(refused(&given).path, "flows[0].call.pauses");
+    }
+}
+
+#[test]
+fn a_trace_has_the_target_of_the_encoder_and_the_age_of_each_picture() {
+    let rate = json!({ "at": ["0s", "20s"], "value": ["20Mbit/s", "10Mbit/s"], "between": "step" });
+    let given = scenario(&over("20Mbit/s", "rtp/gcc", json!({ "rate": rate })));
+    let traced = trace(&given, 1, 0).unwrap();
+    let of = |name: &str| traced.series.iter().find(|one| one.name == name && one.who == "flow 0").unwrap();
+    assert_eq!(of("target_rate").v.last(), Some(&1.5e6));
+    let capacity = traced.series.iter().find(|one| one.name == "capacity" && one.who.ends_with("down")).unwrap();
+    assert_eq!((&*capacity.t_s, &*capacity.v), (&[0.0, 20.0][..], &[20e6, 10e6][..]));
+    let shown = traced.result.flows[0].call.as_ref().unwrap().frames_shown;
+    assert!(of("glass_to_glass").v.len() as u64 > shown / 2 && of("glass_to_glass").v.iter().all(|s| *s >= 0.025));
 }
 
 /// RFC 8867 section 5.6, without its end of the competing flow.
@@ -150,7 +183,6 @@ fn a_call_is_the_same_each_time_and_other_in_other_replications() {
 
 #[test]
 fn what_is_no_call_is_refused() {
-    let refused = |given: &Value| haltere_sim::Scenario::from_json(&given.to_string()).unwrap_err();
     let with = |contender: &str, field: &str, value: Value| {
         let mut given = over("2Mbit/s", contender, json!({}));
         given["flows"][0][field] = value;

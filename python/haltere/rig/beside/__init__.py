@@ -17,9 +17,9 @@ __all__ = ["Beside", "refusal"]
 def refusal(what: Plan) -> tuple[str, str] | None:
     """Return why a rig cannot carry a plan's probes and loads, and the field, if that is so."""
     for number, load in enumerate(what.loads):
-        if load.kind in ("replay", "media"):
-            what_runs = f"a load of kind {load.kind} runs in the simulator only"
-            return f'{what_runs}: choose fidelity "model" or "stack"', f"loads[{number}].kind"
+        if load.kind == "replay":
+            words = 'a load of kind replay runs in the simulator only: choose fidelity "model" or "stack"'
+            return words, f"loads[{number}].kind"
         for field, size in (("size", load.size_bytes), ("answer", load.answer_bytes)):
             if size is not None and size < NUMBER:
                 return (

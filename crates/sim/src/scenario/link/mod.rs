@@ -54,7 +54,8 @@ macro_rules! text_or_table {
     };
 }
 pub(super) use text_or_table;
-pub(super) use varying::{OutagePeriod, RateSpec};
+pub use varying::OutagePeriod;
+pub(super) use varying::RateSpec;
 
 /// Declares the tables in which fields of a link's directions are written, each after the table's own fields.
 macro_rules! directions {

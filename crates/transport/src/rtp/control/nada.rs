@@ -38,6 +38,9 @@ const DMARK: f64 = 2.0;
 const ALPHA: f64 = 0.1;
 const BETA_S: f64 = 0.1;
 const BETA_V: f64 = 0.1;
+/// The largest signal (its authors' reference implementation, ns3-rmcat, nada-controller.cc: `NADA_PARAM_XMAX`; the RFC names none).
+/// Without a bound, the fall of a high penalty for losses would make the rate explode, by the difference of two signals.
+const XMAX: f64 = 500.0;
 /// The packets among which the least delay counts (section 5.1.1).
 const TAPS: usize = 15;
 /// The time in which the base delay is the least of all (section 5.1.1).
@@ -87,9 +90,11 @@ impl Receiver {
     }
 
     /// The delay, less where it is long and packets were lost of late: then losses, and not the queue of others, count (section 4.2).
+    /// After that time it goes back to the whole delay within an average interval between losses (ns3-rmcat, `updateXcurr`).
     fn warped(&self, delay: f64) -> f64 {
-        let of_late = self.between_losses.is_some_and(|mean| self.since_loss < MULTILOSS * mean);
-        if of_late && delay >= QTH { QTH * libm::exp(-LAMBDA * (delay - QTH) / QTH) } else { delay }
+        let Some(mean) = self.between_losses.filter(|_| delay >= QTH) else { return delay };
+        let whole = ((self.since_loss - MULTILOSS * mean) / mean.max(1.0)).clamp(0.0, 1.0);
+        whole * delay + (1.0 - whole) * QTH * libm::exp(-LAMBDA * (delay - QTH) / QTH)
     }
 
     /// The rate that arrived of late, bit/s (section 5.1.2).
@@ -140,8 +145,9 @@ impl Watcher for Receiver {
         let recent = recent.enumerate().filter(|(k, one)| *k == 0 || one.at + DFILT > now).map(|(_, one)| queued(one));
         let delay = recent.reduce(f64::min).unwrap_or(0.0);
         let squared = |x: f64| x * x;
+        let penalty = DMARK * squared(self.marks / PMRREF) + DLOSS * squared(self.loss / PLRREF);
         Summary {
-            signal: self.warped(delay) + DMARK * squared(self.marks / PMRREF) + DLOSS * squared(self.loss / PLRREF),
+            signal: (self.warped(delay) + penalty).min(XMAX),
             received: self.received(),
             accelerated: missing == 0.0 && came > 0.0 && self.arrivals.iter().all(|one| queued(one) < QEPS),
         }
@@ -252,6 +258,28 @@ mod tests {
         let queue = |update| if update < 30 { 40 } else { 52 };
         let of = |marked| after(600, &Path { delay: queue, lost: 0, marked });
         assert!(of(10) < 0.5 * of(0), "{} with a tenth marked, {} without", of(10), of(0));
+    }
+
+    #[test]
+    fn a_burst_of_losses_lowers_the_rate_and_its_end_does_not_make_it_explode() {
+        // Every second packet of ten updates is lost, none later.
+        let (mut sender, mut receiver) = (Sender::new(Range { start: 1e6, ..RANGE }, Time::ZERO), Receiver::new(RANGE));
+        let (mut number, mut grown) = (0, 1.0f64);
+        for update in 1..=60u64 {
+            for packet in 1..=10 {
+                number += 1;
+                let at = Time::ZERO + DELTA.scaled(10 * update + packet, 10);
+                if update > 10 || number % 2 == 0 {
+                    receiver.on_packet(Told { number, sent: at, bytes: 1000, arrived: Some((at + DELTA, Ecn::Ect0)) });
+                }
+            }
+            let (now, before) = (Time::ZERO + DELTA.scaled(update + 2, 1), sender.rate);
+            let summary = Summary { accelerated: false, ..receiver.summary(now) };
+            sender.on_report(&Heard { now, packets: &[], rtt: None, in_flight: 0, summary: Some(summary) });
+            grown = grown.max(sender.rate / before);
+            assert!(update != 10 || sender.rate < 300e3, "{}", sender.rate);
+        }
+        assert!(grown < 1.25, "the rate grew by {grown} in an update");
     }
 
     #[test]
