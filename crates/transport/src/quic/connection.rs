@@ -82,7 +82,7 @@ pub struct Connection {
     pub(super) migration: Option<Box<Migration>>,
     /// Connection identifiers; `None` where their number limits nothing.
     pub(super) identifiers: Option<Box<Identifiers>>,
-    /// What few connections send; `None` where nothing of that is sent.
+    /// Frames that few connections send; `None` where none of them are sent.
     pub(super) extras: Option<Box<Extras>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,

@@ -86,9 +86,9 @@ pub struct DatagramCounts {
 /// The DATAGRAM frames of an end.
 #[derive(Default, Debug)]
 pub(super) struct DatagramFrames {
-    /// Those to be sent, in order.
+    /// Frames to be sent, in order.
     queue: VecDeque<DatagramFrame>,
-    /// Those that arrived and were not taken.
+    /// Frames that arrived and were not taken.
     arrived: VecDeque<DatagramFrame>,
     counts: DatagramCounts,
 }
@@ -159,7 +159,7 @@ impl Connection {
         self.extras.as_mut()?.datagrams.as_mut()?.arrived.pop_front()
     }
 
-    /// What became of the DATAGRAM frames so far.
+    /// The fates of the DATAGRAM frames so far.
     pub fn datagram_counts(&self) -> DatagramCounts {
         self.extras.as_ref().and_then(|extras| extras.datagrams.as_ref()).map_or_else(Default::default, |d| d.counts)
     }

@@ -7,7 +7,7 @@ use super::draft::Draft;
 use super::keepsakes::Keepsakes;
 use crate::endpoint::Role;
 
-/// The state of what few connections send.
+/// The state of frames that few connections send.
 #[derive(Debug)]
 pub(super) struct Extras {
     /// Frames for the client's next connection; `None` where none are sent.
