@@ -9,6 +9,7 @@ use super::draft::Draft;
 use super::frame::{Frame, varint_len};
 use super::packet::SpaceId;
 use super::sent::Record;
+use crate::StreamId;
 use crate::rtp;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -130,6 +131,11 @@ impl Connection {
     pub(super) fn room_of_empty_packet(&self, i: usize) -> u32 {
         let overhead = SpaceId::Data.overhead() + self.config.design.header() + LONGEST_NUMBER;
         self.paths[i].mtu.current().saturating_sub(overhead)
+    }
+
+    /// Whether a stream was opened and nothing is owed on it any more.
+    pub(crate) fn is_over(&self, stream: StreamId) -> bool {
+        self.streams.is_over(stream.0)
     }
 
     /// The most bytes of data that a DATAGRAM frame can carry now; 0 if the peer takes none.

@@ -24,6 +24,16 @@ impl Extras {
         (keepsakes.is_some() || datagrams.is_some()).then(|| Box::new(Extras { keepsakes, datagrams }))
     }
 
+    /// A packet with a DATAGRAM frame was acknowledged.
+    pub fn on_datagram_acked(&mut self) {
+        self.datagrams.iter_mut().for_each(DatagramFrames::on_acked);
+    }
+
+    /// A packet with a DATAGRAM frame was lost.
+    pub fn on_datagram_lost(&mut self) {
+        self.datagrams.iter_mut().for_each(DatagramFrames::on_lost);
+    }
+
     /// Puts frames into a packet, as far as there is room. `most` is the room of an empty packet.
     fn draft(&mut self, draft: &mut Draft, room: u32, most: u32) {
         if let Some(keepsakes) = &mut self.keepsakes {
