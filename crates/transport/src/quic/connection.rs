@@ -82,7 +82,7 @@ pub struct Connection {
     pub(super) migration: Option<Box<Migration>>,
     /// Connection identifiers; `None` where their number limits nothing.
     pub(super) identifiers: Option<Box<Identifiers>>,
-    /// What few connections send; `None` where nothing of that is sent.
+    /// Frames that few connections send; `None` where none of them are sent.
     pub(super) extras: Option<Box<Extras>>,
     /// When acknowledgements are sent: as configured, or as the peer asks.
     pub(super) acks: AckPolicy,
@@ -347,11 +347,7 @@ impl Connection {
                     }
                 }
                 Record::AckFrequency { sequence } => self.frequency.on_acked(sequence),
-                Record::Datagram => {
-                    if let Some(datagrams) = self.extras.as_mut().and_then(|extras| extras.datagrams.as_mut()) {
-                        datagrams.on_acked();
-                    }
-                }
+                Record::Datagram => self.extras.iter_mut().for_each(|extras| extras.on_datagram_acked()),
                 Record::Crypto { offset, len, last } => {
                     if let Some(crypto) = self.crypto.get_mut(id as usize) {
                         crypto.send.on_acked(StreamData { offset, len, fin: last });
@@ -417,11 +413,7 @@ impl Connection {
                     }
                 }
                 // Section 5.2 of RFC 9221: they are not sent again.
-                Record::Datagram => {
-                    if let Some(datagrams) = self.extras.as_mut().and_then(|extras| extras.datagrams.as_mut()) {
-                        datagrams.on_lost();
-                    }
-                }
+                Record::Datagram => self.extras.iter_mut().for_each(|extras| extras.on_datagram_lost()),
                 Record::Ack { .. } | Record::PathAck { .. } => {}
             }
         }
@@ -457,11 +449,6 @@ impl Connection {
         let path = &mut self.paths[i];
         path.set_timer(&self.spaces, i, cx.now, &about);
         path.report(&self.spaces, i, cx);
-    }
-
-    /// Whether a stream was opened and nothing is owed on it any more.
-    pub(crate) fn is_over(&self, stream: StreamId) -> bool {
-        self.streams.is_over(stream.0)
     }
 
     /// The RTT by which receive windows judge how fast they are used up.

@@ -9,6 +9,7 @@ use super::draft::Draft;
 use super::frame::{Frame, varint_len};
 use super::packet::SpaceId;
 use super::sent::Record;
+use crate::StreamId;
 use crate::rtp;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -86,9 +87,9 @@ pub struct DatagramCounts {
 /// The DATAGRAM frames of an end.
 #[derive(Default, Debug)]
 pub(super) struct DatagramFrames {
-    /// Those to be sent, in order.
+    /// Frames to be sent, in order.
     queue: VecDeque<DatagramFrame>,
-    /// Those that arrived and were not taken.
+    /// Frames that arrived and were not taken.
     arrived: VecDeque<DatagramFrame>,
     counts: DatagramCounts,
 }
@@ -132,6 +133,11 @@ impl Connection {
         self.paths[i].mtu.current().saturating_sub(overhead)
     }
 
+    /// Whether a stream was opened and nothing is owed on it any more.
+    pub(crate) fn is_over(&self, stream: StreamId) -> bool {
+        self.streams.is_over(stream.0)
+    }
+
     /// The most bytes of data that a DATAGRAM frame can carry now; 0 if the peer takes none.
     pub fn max_datagram(&self) -> u32 {
         let peer = self.peer.and_then(|peer| peer.max_datagram_frame_size).map_or(0, u32::from);
@@ -159,7 +165,7 @@ impl Connection {
         self.extras.as_mut()?.datagrams.as_mut()?.arrived.pop_front()
     }
 
-    /// What became of the DATAGRAM frames so far.
+    /// The fates of the DATAGRAM frames so far.
     pub fn datagram_counts(&self) -> DatagramCounts {
         self.extras.as_ref().and_then(|extras| extras.datagrams.as_ref()).map_or_else(Default::default, |d| d.counts)
     }

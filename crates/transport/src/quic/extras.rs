@@ -7,7 +7,7 @@ use super::draft::Draft;
 use super::keepsakes::Keepsakes;
 use crate::endpoint::Role;
 
-/// The state of what few connections send.
+/// The state of frames that few connections send.
 #[derive(Debug)]
 pub(super) struct Extras {
     /// Frames for the client's next connection; `None` where none are sent.
@@ -22,6 +22,16 @@ impl Extras {
         let keepsakes = (config.keepsakes && config.role == Role::Server).then(Keepsakes::default);
         let datagrams = config.datagrams.then(DatagramFrames::default);
         (keepsakes.is_some() || datagrams.is_some()).then(|| Box::new(Extras { keepsakes, datagrams }))
+    }
+
+    /// A packet with a DATAGRAM frame was acknowledged.
+    pub fn on_datagram_acked(&mut self) {
+        self.datagrams.iter_mut().for_each(DatagramFrames::on_acked);
+    }
+
+    /// A packet with a DATAGRAM frame was lost.
+    pub fn on_datagram_lost(&mut self) {
+        self.datagrams.iter_mut().for_each(DatagramFrames::on_lost);
     }
 
     /// Puts frames into a packet, as far as there is room. `most` is the room of an empty packet.

@@ -15,7 +15,7 @@
 //! | `identifiers` | connection identifiers, where they are a limit |
 //! | `keepsakes` | tokens and tickets for the client's next connection |
 //! | `datagram_frames` | DATAGRAM frames |
-//! | `extras` | what few connections send: the state of both |
+//! | `extras` | the state of frames that few connections send |
 //! | `migration` | paths whose addresses change |
 //! | `numbers` | packet numbers that are left out |
 //! | `path`, `recovery`, `sent`, `rtt`, `mtu` | RFC 9002 and DPLPMTUD, for each path |

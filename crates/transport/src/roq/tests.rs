@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const FRAME: u32 = 3000;
 const ALL: [Mapping; 3] = [Mapping::Datagrams, Mapping::StreamPerFrame, Mapping::StreamPerGroup];
 
-/// What the path does.
+/// The path between the ends.
 struct Path {
     delay: Span,
     /// Packets towards the receiver that are lost, by their number from 1 on.
@@ -27,7 +27,7 @@ impl Default for Path {
     }
 }
 
-/// What came of a call.
+/// The course of a call.
 struct Course {
     /// The frames in the order in which they came, each with its time.
     came: Vec<(u64, Time)>,

@@ -15,7 +15,7 @@ pub(crate) struct Session {
     /// The sending half, once the path is open.
     sender: Option<Sender>,
     receiver: Receiver,
-    /// What RTP and RTCP tell.
+    /// The counters of RTP and RTCP.
     pub stats: Stats,
 }
 
