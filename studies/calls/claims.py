@@ -1,5 +1,6 @@
-"""What queues and congestion controls do for calls beside downloads, by rules that were fixed before there were
-results.
+"""Claims on what queues and congestion controls do for calls beside downloads.
+
+The rules were fixed before there were results.
 
 A call is *alive* if at least 95 % of its frames are shown, 95 % of these within 400 ms (ITU-T G.114's limit for
 conversations), if it freezes at most once a minute, and if it has at least 500 kbit/s. Latencies are the 95th

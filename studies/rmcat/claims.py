@@ -1,4 +1,4 @@
-"""What RFC 8867 and RFC 8869 expect of a congestion control of calls, case by case and control by control.
+"""Claims on what RFC 8867 and RFC 8869 expect of a congestion control of calls, case by case and control by control.
 
 The RFC gives no bounds. Those here were fixed before there were results. *Used* means that calls get at least two
 thirds of what they could: the capacity without audio, or 1.5 Mbit/s each if that is less. A delay is *low* if 95 %
@@ -53,7 +53,7 @@ LEAST = 0.15
 USED = 2 / 3
 LATE_MS = 400.0
 NO_PICTURE_MS = 10e3
-"""What a call that shows no frame in a window counts as."""
+"""The latency that a call without a frame in a window counts as."""
 FAIR = 0.9
 ALIVE = 0.9 * LEAST
 STEADY = 0.2
@@ -64,7 +64,7 @@ KEPT = 0.8
 
 @dataclass(frozen=True)
 class Seen:
-    """What the calls of one control had in one window of a case: a row a replication, a column a call."""
+    """The results of the calls of one control in one window of a case: a row a replication, a column a call."""
 
     tables: Tables
     experiment: str
@@ -379,7 +379,7 @@ def bottleneck(seen: Seen, **at: str) -> tuple[float, float]:
 
 @value
 def windows(tables: Tables) -> pl.DataFrame:
-    """What the model's GCC and str0m's had in the windows of 5.1 to 5.6: means over replications."""
+    """The model's GCC and str0m's in the windows of 5.1 to 5.6: means over replications."""
     rows = []
     for experiment, names in (WINDOWS | {"long-tcp": ("both",)}).items():
         also = ALSO.get(experiment, {"queue": "300 ms", "tcp": "newreno"} if experiment == "long-tcp" else {})

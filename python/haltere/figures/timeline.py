@@ -51,8 +51,8 @@ class Timeline(Kind):
     `panels`, another such factor, all of this is drawn for each of its levels, or of those in `only`. With `together`,
     the goodput of flows of one label, or of one contender, is one line: their sum.
 
-    A run of the simulator is a function of its scenario, seed and replication, so what is shown is the run of the results,
-    up to `until`.
+    A run of the simulator is a function of its scenario, seed and replication, so what is shown is the run of the
+    results, up to `until`.
     """
 
     description = Description("timelines", "over_time", "One run over time.", section="Single runs over time")
