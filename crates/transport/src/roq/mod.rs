@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `call` | the call, whoever implements QUIC |
 //! | `streams` | packets on streams of the model |
+//! | `wire` | the bytes of packets on other implementations |
 //! | `unlimited` | QUIC without a congestion control of its own |
 //!
 //! Reports and padding go in DATAGRAM frames, media there or on streams. QUIC encrypts, so that RTP needs no SRTP. There is one flow
@@ -16,6 +17,7 @@
 mod call;
 mod streams;
 mod unlimited;
+pub mod wire;
 
 use crate::cc::{self, Algorithm};
 use crate::media::Frame;
@@ -31,7 +33,7 @@ use std::sync::Arc;
 use streams::{Incoming, Outgoing};
 
 pub use call::{Call, Carrier};
-use unlimited::UNLIMITED;
+pub use unlimited::UNLIMITED;
 
 /// Bytes of the flow identifier, which is less than 64 (section 5.1).
 const FLOW: u32 = 1;
@@ -41,7 +43,7 @@ const HEADERS: u32 = sizes::IP_UDP + sizes::SHORT_HEADER + 2 + sizes::TAG + 1 + 
 /// Bytes of the least UDP payload that are left for longer packet numbers and for the number in a repair (RFC 4588 section 4).
 const SPARE: u32 = 2 + 2;
 /// Silence after which the client sends a PING: half of QUIC's idle timeout here (RFC 9000 section 10.1.2 advises to send before it ends).
-const KEEP_ALIVE: Span = Span::from_secs(15);
+pub const KEEP_ALIVE: Span = Span::from_secs(15);
 
 /// Which frames of QUIC carry media (section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -114,6 +116,12 @@ impl Config {
             ..self.quic.clone()
         }
     }
+}
+
+/// A call whose packets, also repairs, go into DATAGRAM frames of so many bytes of data.
+pub fn fitted(media: rtp::Config, datagram: u32) -> rtp::Config {
+    let payload = datagram.saturating_sub(FLOW + RTP_HEADERS + rtp::ORIGINAL);
+    rtp::Config { max_packet: media.max_packet.min(media.headers + payload), ..media }
 }
 
 /// One end of a call over QUIC.
