@@ -51,6 +51,8 @@ pub struct About {
 const BOTH: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic];
 const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
 const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
+const ON_QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic, Transport::Roq];
+const ALL: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic, Transport::Roq];
 const RTP: &[Transport] = &[Transport::Rtp];
 /// A join has no room for a cookie: the options of a SYN are 40 bytes.
 const TCP_ONLY: &[Transport] = &[Transport::Tcp];
@@ -61,7 +63,7 @@ impl Switch {
         let (name, transports, summary, source) = match self {
             Switch::StockBuffers => (
                 "stockbuffers",
-                BOTH,
+                ALL,
                 "TCP: receive buffer of an untuned Linux, 128 KiB, at most 6 MiB; production QUIC stacks: their own windows",
                 "tcp_rmem",
             ),
@@ -101,12 +103,12 @@ impl Switch {
             ),
             Switch::Haltere => (
                 "haltere",
-                QUIC,
+                ON_QUIC,
                 "our congestion control of that name inside a production stack",
                 "docs/reference/stacks.md",
             ),
             Switch::NullCipher => {
-                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/reference/stacks.md")
+                ("nullcipher", ON_QUIC, "a production stack without encryption; sizes stay", "docs/reference/stacks.md")
             }
             Switch::RawEstimate => (
                 "rawestimate",
