@@ -254,9 +254,8 @@ impl Contender {
         }
         let congestion = self.below_media(stack)?;
         let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
-        let windows = if self.has(Switch::StockBuffers) { Windows::Stock } else { Windows::Wide };
         stack.ready().map_err(|e| e.to_string())?;
-        Ok(Subject::Stack { stack, congestion, cipher, windows, scheduler: None })
+        Ok(Subject::Stack { stack, congestion, cipher, windows: Windows::default(), scheduler: None })
     }
 
     /// The congestion control of a stack's QUIC, below that of media.

@@ -169,8 +169,8 @@ pub(crate) trait StackConnection: Send {
     fn counts(&mut self) -> Counts;
 }
 
-/// What a connection needs beyond a [`StackConnection`] to carry a call: DATAGRAM frames (RFC 9221), and unidirectional streams with real
-/// bytes.
+/// The part of a connection that carries calls, beside its [`StackConnection`]: DATAGRAM frames (RFC 9221), and unidirectional streams with
+/// real bytes.
 pub(crate) trait CarriesCalls: Send {
     /// The most bytes of data that a DATAGRAM frame carries now; 0 if the peer takes none.
     fn max_datagram(&mut self) -> usize;

@@ -52,7 +52,6 @@ const BOTH: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, 
 const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
 const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
 const ON_QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic, Transport::Roq];
-const ALL: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic, Transport::Roq];
 const RTP: &[Transport] = &[Transport::Rtp];
 /// A join has no room for a cookie: the options of a SYN are 40 bytes.
 const TCP_ONLY: &[Transport] = &[Transport::Tcp];
@@ -63,7 +62,7 @@ impl Switch {
         let (name, transports, summary, source) = match self {
             Switch::StockBuffers => (
                 "stockbuffers",
-                ALL,
+                BOTH,
                 "TCP: receive buffer of an untuned Linux, 128 KiB, at most 6 MiB; production QUIC stacks: their own windows",
                 "tcp_rmem",
             ),

@@ -128,6 +128,26 @@ fn the_inner_control_decides_when_packets_leave() {
     assert!(bbr > rate(QUINN, NEWRENO), "{bbr} bit/s");
 }
 
+/// The mean rate of calls with losses over QUIC with an inner control, bit/s.
+fn mean_rate(inner: Congestion) -> f64 {
+    const CALLS: u64 = 20;
+    let rate = |seed| {
+        let down = LinkConfig { loss: LossModel::Uniform { p: 0.01 }, ..link(2_000) };
+        let mut call = call(&down, SetUp { inner, ..SetUp::default() }, seed);
+        call.run(Span::from_secs(60));
+        call.client.received(0, 60)
+    };
+    (0..CALLS).map(rate).sum::<u64>() as f64 / CALLS as f64
+}
+
+#[test]
+fn the_rule_in_place_of_reno_makes_the_difference_between_quinns_cubic_and_ours() {
+    let ours = |rule| mean_rate(Congestion::Ours(cc::CUBIC, None, rule));
+    let (own, quinn, linux) =
+        (mean_rate(Congestion::Own("cubic")), ours(RenoFriendly::Quinn), ours(RenoFriendly::Linux));
+    assert!((quinn / own - 1.0).abs() < 0.1 && linux < 0.85 * own, "{own}, ours {quinn} and {linux} bit/s");
+}
+
 #[test]
 fn a_link_that_is_full_is_not_flooded() {
     for mapping in MAPPINGS {

@@ -21,7 +21,7 @@ pub fn of_datagram(data: &[u8], reader: &mut rtp::wire::Reader) -> Option<Packet
     reader.read(data.strip_prefix(&[FLOW])?)
 }
 
-/// What begins a stream.
+/// The bytes that begin a stream.
 pub fn beginning() -> Vec<u8> {
     vec![FLOW]
 }
