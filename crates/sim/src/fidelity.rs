@@ -402,6 +402,9 @@ pub(crate) fn of_sockets(switch: &str, transport: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(not(feature = "stacks"))]
+    use haltere_transport::cc;
+
     fn at(text: &str, fidelity: Fidelity) -> Result<Subject, String> {
         Contender::parse(text).and_then(|c| c.at(fidelity))
     }

@@ -4,9 +4,8 @@
 //! the frame, where a codec's own header would stand. The numbers of sources, which one call does not need, carry times and numbers that
 //! sender and receiver reports would (RFC 3550 section 6.4). The report of NADA takes the format 31, for it has no number of its own.
 //!
-//! Lengths are those that [`Packet`] counts, but for transport-wide feedback of packets more than 64 ms apart, whose times take a byte more.
-//! Times of arrival are as coarse as their documents have them: 250 µs in transport-wide feedback, 1/1024 s in that of RFC 8888.
-
+//! Lengths are those that [`Packet`](super::Packet) counts, but for transport-wide feedback of packets more than 64 ms apart, whose times
+//! take a byte more. Times of arrival are as coarse as their documents have them: 250 µs in transport-wide feedback, 1/1024 s in that of RFC 8888.
 //!
 //! | file | holds |
 //! |---|---|
