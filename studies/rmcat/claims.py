@@ -39,6 +39,7 @@ CONTROLS = {
     "GCC": "rtp/gcc",
     "NADA": "rtp/nada",
     "SCReAM": "rtp/scream",
+    "SCReAM v1": "rtp/scream_v1",
     "str0m": "rtp@str0m/gcc",
 }
 WHOSE = "RFC 8867"
@@ -144,7 +145,7 @@ class Case:
         def judged(tables: Tables) -> Verdict:
             return all_of(*self.parts(Seen(tables, self.experiment, CONTROLS[name])))
 
-        judged.__name__ = f"{self.parts.__name__}_{name.lower()}"
+        judged.__name__ = f"{self.parts.__name__}_{name.lower()}".replace(" ", "_")
         judged.__doc__ = self.parts.__doc__
         return claim(f"{name}: {self.expected}", source=f"section {self.section}", whose=self.whose)(judged)
 

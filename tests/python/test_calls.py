@@ -31,6 +31,8 @@ def test_what_is_noticed_is_late_frozen_or_missing() -> None:
     said = noticed(["a", "b"], [fine, _entries(0.14, 0.2, 29)])
     assert "no difference: pictures are up to 80 ms to 140 ms behind (95 %), freeze never to 0.2 times" in said
     assert "On this call the picture is up to 80 ms behind" in noticed(["a"], [fine])
+    unmeasured = {"error": None, "glass_to_glass_p95_s": None, "picture_rate": 29.0, "freezes": 2}
+    assert "was not measured" in noticed(["a"], [[unmeasured]])
     assert "would see nothing" in noticed(["a"], [[{"error": "x", "glass_to_glass_p95_s": None}]])
 
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyroute2
 import pytest
@@ -140,6 +141,32 @@ def test_programs_are_contenders(program: str) -> None:
     flow = result["flows"][0]
     assert flow["wire_bytes"] > flow["bytes"] == 300_000
     assert 0.2 < flow["completion_s"] < 2
+
+
+def call(**fields: Any) -> dict[str, Any]:
+    flow = {"contender": "rtp@gstreamer/constant", "call": {"max_rate": "1Mbit/s"}} | fields.pop("flow", {})
+    return scenario(bottleneck={"rate": "2Mbit/s", "queue": "50p"}, **fields) | {"duration": "10s", "flows": [flow]}
+
+
+def test_a_program_carries_a_call() -> None:
+    try:
+        programs.find("rtp", "gstreamer", virtual=True)
+    except programs.ProgramError as missing:
+        pytest.skip(str(missing))
+    results = run(
+        [call(), call(), call(loss="10%"), call(flow={"direction": "up"}), call(measure_from="5s")], workers=1
+    )
+    assert [result["error"] for result in results] == [None] * 5
+    well, again, lossy, up, late = (result["flows"][0] for result in results)
+    # Virtual time makes the program repeat itself to the packet.
+    assert well == again
+    assert well["frames_shown"] == well["frames_sent"] > 250
+    assert well["goodput_bps"] == pytest.approx(1e6, rel=0.05)
+    assert (well["freezes"], well["glass_to_glass_p95_s"], well["lost_packets"]) == (0, None, None)
+    assert lossy["frames_shown"] < 0.9 * lossy["frames_sent"]
+    assert lossy["frames_sent"] == well["frames_sent"]
+    assert (up["direction"], up["frames_shown"]) == ("up", up["frames_sent"])
+    assert 100 < late["frames_shown"] < 150
 
 
 def test_a_run_that_takes_too_long_in_virtual_time_becomes_a_row_with_its_error() -> None:

@@ -109,6 +109,9 @@ def test_it_transfers(program: Program, namespaces: tuple[str, str], setup: Setu
             client.end()
     told = program.read(setup)
     assert told.error is None
+    if program.app == "call":
+        assert told.call is not None
+        assert 0 < len(told.call["shown"]) <= len(told.call["arrived"]) <= len(told.call["sent"])
     if program.role == "contender":
         assert told.bytes in (None, SIZE)
         times = [told.handshake_s, told.first_byte_s, told.completion_s]

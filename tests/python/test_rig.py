@@ -75,6 +75,20 @@ def test_what_a_rig_cannot_carry_is_refused_with_the_remedy(change: dict[str, ob
         assert word in caught.value.message
 
 
+def test_a_call_needs_a_program_that_carries_it() -> None:
+    for contender, said in (
+        ("rtp/gcc", "write rtp@gstreamer/constant"),
+        ("roq/gcc", "write rtp@gstreamer/constant"),
+        ("rtp@gstreamer/gcc", "it has constant"),
+        ("rtp@gstreamr/constant", "write rtp@gstreamer/constant"),
+    ):
+        with pytest.raises(core.ScenarioProblem, match=said):
+            fidelity.check("linux", core.parse(scenario() | {"duration": "10s", "flows": [{"contender": contender}]}))
+    paused = {"contender": "rtp@gstreamer/constant", "call": {"pauses": [{"from": "1s", "to": "2s"}]}}
+    with pytest.raises(core.ScenarioProblem, match=r"only the model has call\.pauses"):
+        fidelity.check("linux", core.parse(scenario() | {"duration": "10s", "flows": [paused]}))
+
+
 def planned(*contenders: str) -> tuple[Flow, ...]:
     flows = [scenario(flow={"contender": contender})["flows"][0] for contender in contenders]
     return plan(core.parse(scenario() | {"flows": flows})).flows

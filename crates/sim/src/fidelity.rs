@@ -218,7 +218,10 @@ impl Contender {
         let stack = of_protocol(Protocol::Rtp).find(|stack| stack.name() == name).ok_or_else(|| {
             let known: Vec<&str> = of_protocol(Protocol::Rtp).map(Stack::name).collect();
             let meant = haltere_net::nearest::meant(name, known.iter().copied());
-            format!("no stack {name:?} carries calls in virtual time: {meant}there are model, {}", known.join(", "))
+            format!(
+                "no stack {name:?} carries calls in virtual time: {meant}there are model, {}; programs do at fidelity \"linux\"",
+                known.join(", ")
+            )
         })?;
         let congestion = stack.congestion(&self.congestion).map_err(|e| e.to_string())?;
         stack.ready().map_err(|e| e.to_string())?;

@@ -51,7 +51,9 @@ class Kind:
         aspects: what is seen of it.
         key: a field of entries that is null where nothing was seen.
         who: who looks.
-        nothing: the sentence where nobody saw anything.
+        shown: a field of entries that is positive where something was seen.
+        nothing: the words where nobody saw anything.
+        unmeasured: the sentence where something was seen, and `key` was not measured.
         alone: the sentence on a single one, with the words of each aspect.
         seen: the words on one of several.
         ranges: the words on all, with the range of each aspect.
@@ -60,7 +62,9 @@ class Kind:
     aspects: tuple[_Aspect, ...]
     key: str
     who: str
+    shown: str
     nothing: str
+    unmeasured: str
     alone: str
     seen: str
     ranges: str
@@ -99,7 +103,9 @@ CALL = Kind(
     ),
     key="glass_to_glass_p95_s",
     who="A person on the call",
+    shown="picture_rate",
     nothing="no frame was shown",
+    unmeasured="How late pictures were was not measured, so nothing is said of what a person on the call would notice.",
     alone="On this call the picture {}.",
     seen="{} (95 %), {} and {}",
     ranges="pictures are up to {} behind (95 %), freeze {} and show {} frames a second",
@@ -131,7 +137,9 @@ FILM = Kind(
     ),
     key="startup_s",
     who="A viewer",
+    shown="played_bps",
     nothing="no film began",
+    unmeasured="When films began was not measured, so nothing is said of what a viewer would notice.",
     alone="This film {}.",
     seen="{}, {} and {}",
     ranges="films begin after {}, stalls last {} in all, and the bit rate is {}",
@@ -160,6 +168,8 @@ def noticed(names: Sequence[str], groups: Sequence[Sequence[Entry]], kind: Kind 
     """Return a sentence on what a person would notice of several, each a name and its entries."""
     all_seen = [_there(name, group, kind) for name, group in zip(names, groups, strict=True)]
     seen = [one for one in all_seen if one.entries]
+    if not seen and any(one.get(kind.shown) for group in groups for one in group):
+        return kind.unmeasured
     if not seen:
         return f"{kind.who} would see nothing: {kind.nothing}."
     if len(seen) == 1:

@@ -42,6 +42,12 @@ def this_machine() -> Machine:
     return Machine(virtual=False, congestion=tuple(available), check=_check_netem, take=_take_none)
 
 
+_NO_CALL = (
+    "real hosts have no congestion control of calls: write rtp@gstreamer/constant for a call of a constant rate, or "
+    'choose fidelity "model"'
+)
+
+
 def check(scenario: Scenario, machine: Machine) -> None:
     """Raise `ScenarioProblem` if the rig cannot carry the scenario."""
     what = plan(scenario)
@@ -50,8 +56,8 @@ def check(scenario: Scenario, machine: Machine) -> None:
     machine.check(what)
     for flow in what.flows:
         path = f"flows[{flow.number}].contender"
-        if flow.transport in core.OF_CALLS:
-            raise ScenarioProblem('real hosts have no calls: choose fidelity "model"', path)
+        if flow.transport in core.OF_CALLS and (flow.transport, flow.implementation) not in programs.every():
+            raise ScenarioProblem(_NO_CALL, path)
         if (reason := hosts.refusal(flow) or hosts.path_refusal(flow)) is not None:
             raise ScenarioProblem(reason, path)
         for field in flow.only_modelled:

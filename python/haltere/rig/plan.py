@@ -8,6 +8,7 @@ from typing import Any, Literal
 from haltere import core
 from haltere.plugins import store
 from haltere.rig import disciplines
+from haltere.rig.programs.base import Call
 
 Json = dict[str, Any]
 FIRST_PORT = 5000
@@ -178,7 +179,7 @@ class Flow:
     parameters: dict[str, float]
     """The parameters of its congestion control that the contender sets."""
     linux: Linux
-    app: Literal["https", "http1", "raw", "mqtt"]
+    app: Literal["https", "http1", "raw", "mqtt", "call"]
     pair: int
     server: int
     client: int
@@ -191,6 +192,8 @@ class Flow:
     """The type-of-service byte of both ends' packets."""
     mqtt: Mqtt | None = None
     """With MQTT the client's node is the publishers', the server's the broker's."""
+    call: Call | None = None
+    """The encoder, if it is a call."""
     only_modelled: tuple[str, ...] = ()
     """Fields of the flow that only the model heeds."""
     label: str | None = None
@@ -389,12 +392,15 @@ def _plan(network: Json, links: tuple[Link, ...]) -> Plan:
 def _flow(flow: Json) -> Flow:
     if (mqtt := flow.pop("mqtt")) is not None:
         flow["app"] = "mqtt"
+    if (call := flow.pop("call")) is not None:
+        flow["app"] = "call"
     return Flow(
         number=flow["flow"],
         implementation=flow.pop("implementation") or default_implementation(flow["transport"], flow["app"]),
         only_modelled=tuple(flow.pop("only_modelled")),
         paths=_paths(flow.pop("ways"), flow["transport"]),
         mqtt=None if mqtt is None else _mqtt(mqtt),
+        call=None if call is None else Call(**call),
         linux=Linux(**flow.pop("linux")),
         **{key: value for key, value in flow.items() if key != "flow"},
     )

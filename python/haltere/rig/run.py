@@ -143,7 +143,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json], more: Json |
     told = {
         "measured_s": None if what.duration_ns is None else (what.duration_ns - what.measure_from_ns) * 1e-9,
         "lost_records": seen["lost_records"],
-        "flows": [_flow(what.flows[one["flow"]], one, by_number[one["flow"]]) for one in answer["flows"]],
+        "flows": [_flow(what, what.flows[one["flow"]], one, by_number[one["flow"]]) for one in answer["flows"]],
         "links": links,
         "run": {"virtual_s": answer["virtual_s"], "kernel": os.uname().release, **(more or {})},
     }
@@ -152,7 +152,7 @@ def result(what: Plan, answer: Json, seen: Json, links: list[Json], more: Json |
     return found | probed | {"series": answer.get("series") or []}
 
 
-def _flow(flow: Flow, report: Json, seen: Json) -> Json:
+def _flow(what: Plan, flow: Flow, report: Json, seen: Json) -> Json:
     return {
         "label": flow.label,
         "contender": flow.contender,
@@ -161,6 +161,7 @@ def _flow(flow: Flow, report: Json, seen: Json) -> Json:
         "carrier": flow.transport,
         "program": flow.implementation != "linux" and flow.mqtt is None,
         "finite": flow.size is not None,
+        "measure_from_s": max(0, what.measure_from_ns - flow.start_ns) * 1e-9,
         "report": report,
         "packets": seen,
     }

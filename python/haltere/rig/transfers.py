@@ -206,6 +206,7 @@ def _setup(rig: Rig, flow: Flow, scratch: Path) -> Setup:
         object=thing,
         size=flow.size,
         duration_s=None if plan.duration_ns is None else (plan.duration_ns - flow.start_ns) * 1e-9,
+        call=flow.call,
     )
 
 

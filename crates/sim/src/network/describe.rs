@@ -97,8 +97,17 @@ struct FlowDescription {
     start_ns: u64,
     /// With MQTT: its broker, and its subscriber's connection.
     mqtt: Option<MqttDescription>,
+    /// Of a call: the largest rate of its encoder, and its frames in a second.
+    call: Option<CallDescription>,
     /// Fields of the flow that only the model uses.
     only_modelled: Vec<&'static str>,
+}
+
+/// The encoder of a program that carries a call.
+#[derive(Serialize)]
+struct CallDescription {
+    rate_bps: u64,
+    frames: u32,
 }
 
 /// How a kernel is told what a contender switches ([`linux::Settings`]), or why it cannot be.
@@ -257,7 +266,9 @@ pub fn describe_all(scenario: &Scenario, seed: u64, replication: u64) -> Result<
         tos: flow.tos,
         start_ns: path.start.as_nanos(),
         mqtt: MqttDescription::new(scenario, i, path),
+        call: flow.call().map(|call| CallDescription { rate_bps: call.most.as_bps(), frames: call.frames }),
         only_modelled: [
+            ("call.pauses", flow.call().is_some_and(|call| !call.pauses.is_empty())),
             ("ack", flow.ack.is_some()),
             ("page", matches!(flow.task, Task::Page { .. })),
             ("video", matches!(flow.task, Task::Video { .. })),

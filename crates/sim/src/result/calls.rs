@@ -3,12 +3,19 @@
 use super::probes::quantile;
 use crate::call::{Encoded, Shown as Picture, Viewed};
 use haltere_net::columns;
-use haltere_net::columns::{About, Better, Comparison, METRIC, MS, PERCENT, PLAIN, PURE, S, SIMULATED, Shown, Whole};
+use haltere_net::columns::{
+    About, Better, Comparison, EVERYWHERE, METRIC, MS, PERCENT, PLAIN, PURE, S, SIMULATED, Shown, Whole,
+};
 use haltere_net::varying::Period;
 use haltere_net::{Span, Time};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 const SEEN: About = About { at: SIMULATED, ..PLAIN };
 const COST: About = About { better: Better::Lower, ..SEEN };
+/// Programs on real hosts tell of frames, but not how long each was on its way.
+const TOLD: About = About { at: EVERYWHERE, ..SEEN };
+const TOLD_COST: About = About { at: EVERYWHERE, ..COST };
 
 /// Frames that were taken within so long before the end may still be on their way, and do not count.
 const TAIL: Span = Span::from_secs(1);
@@ -17,13 +24,15 @@ const TAIL: Span = Span::from_secs(1);
 const FRAMES: usize = 30;
 const FACTOR: f64 = 3.0;
 const BEYOND: f64 = 0.15;
+/// Times that programs tell are at most this, s: a day.
+const LONGEST: f64 = 86_400.0;
 
 columns! {
     /// The picture at the viewer of a call, in the measured time. Frames that were taken in its last second do not count.
     #[of(Flow)]
     pub struct CallResult {
         /// Calls: frames that the encoder wrote.
-        pub frames_sent: u64 = About { whole: Whole::Sum, ..SEEN },
+        pub frames_sent: u64 = About { whole: Whole::Sum, ..TOLD },
         /// Calls: those of them that the viewer showed.
         pub frames_shown: u64 = About {
             better: Better::Higher,
@@ -37,7 +46,7 @@ columns! {
                 ceiling: Some(100.0),
                 meaning: Some("Calls: frames that the viewer showed, as a share of those that the encoder wrote."),
             }],
-            ..SEEN
+            ..TOLD
         },
         /// Calls: frames shown in a second.
         pub picture_rate: Option<f64> = About {
@@ -45,7 +54,7 @@ columns! {
             better: Better::Higher,
             whole: Whole::Mean,
             metrics: &[Shown { name: "picture_rate", label: "Picture rate", scale: PURE, ..METRIC }],
-            ..SEEN
+            ..TOLD
         },
         /// Calls: how often the picture stood still: for three times as long as a frame of the last 30 lasted on average, and for
         /// 150 ms longer than that (W3C webrtc-stats, `freezeCount`).
@@ -58,7 +67,7 @@ columns! {
                 comparison: Comparison::Difference { alike: 0.5, full: 10.0 },
                 ..METRIC
             }],
-            ..COST
+            ..TOLD_COST
         },
         /// Calls: for how long it stood still in all.
         pub frozen_s: f64 = About {
@@ -70,7 +79,7 @@ columns! {
                 comparison: Comparison::Difference { alike: 0.2, full: 10.0 },
                 ..METRIC
             }],
-            ..COST
+            ..TOLD_COST
         },
         /// Calls: the mean time from the camera to the picture (glass to glass), of the frames shown. Encoding and decoding take
         /// none.
@@ -100,7 +109,7 @@ columns! {
                 comparison: Comparison::Difference { alike: 2.0, full: 50.0 },
                 ..METRIC
             }],
-            ..COST
+            ..TOLD_COST
         },
         /// Calls: key frames that the encoder wrote, the first included.
         pub key_frames: u64 = About { whole: Whole::Sum, ..SEEN },
@@ -170,6 +179,56 @@ impl CallResult {
     }
 }
 
+/// The frames of a call as the programs at its ends tell of them. Times are in seconds from the first frame at the same end, as the
+/// ends do not share a clock. A picture is shown as late after the first one as its frame was taken after the first one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SeenCall {
+    /// When each frame was taken.
+    sent: Vec<f64>,
+    /// When each frame was whole at the viewer, and its bytes.
+    arrived: Vec<(f64, u32)>,
+    /// When each frame was shown.
+    shown: Vec<f64>,
+}
+
+/// The columns that such frames tell, and the bytes of those that arrived.
+pub(super) struct Told {
+    pub bytes: u64,
+    pub row: Map<String, Value>,
+}
+
+impl SeenCall {
+    /// The result of the frames from `since` on, s.
+    pub fn result(self, since: f64) -> Told {
+        let time = |s: f64| Time::ZERO + Span::from_secs_f64(s.clamp(0.0, LONGEST));
+        let last = time(self.sent.iter().copied().fold(0.0, f64::max));
+        let (start, end) = (time(since), Time::ZERO + last.since(Time::ZERO).saturating_sub(TAIL));
+        let counts = |at: &&f64| time(**at) >= start && time(**at) < end;
+        let [sent, shown] = [&self.sent, &self.shown].map(|times| times.iter().filter(counts).count());
+        // A frame of the last instant may be within it at one end alone.
+        let shown = shown.min(sent);
+        let arrived: Vec<(Time, u32)> = self.arrived.iter().map(|(at, bytes)| (time(*at), *bytes)).collect();
+        let bytes_until =
+            |end| arrived.iter().filter(|one| one.0 >= start && one.0 < end).map(|one| u64::from(one.1)).sum();
+        let counted: u64 = bytes_until(end);
+        let pictures = self.shown.iter().map(|at| time(*at)).filter(|at| *at < end);
+        let pictures: Vec<Picture> = pictures.map(|at| Picture { captured: at, at }).collect();
+        let (freezes, frozen_s) = freezes(&pictures, &[], start, end);
+        let lasted = end.since(start).as_secs_f64();
+        let row = json!({
+            "frames_sent": sent,
+            "frames_shown": shown,
+            "picture_rate": (lasted > 0.0).then(|| shown as f64 / lasted),
+            "freezes": freezes,
+            "frozen_s": frozen_s,
+            "rate_variation": variation(&arrived, start, end),
+            "goodput_bps": (lasted > 0.0).then(|| 8.0 * counted as f64 / lasted),
+        });
+        Told { bytes: bytes_until(Time::NEVER), row: if let Value::Object(row) = row { row } else { Map::new() } }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,6 +269,23 @@ mod tests {
         let (count, total) = freezes(&pictures, &[pause], at(0), at(9033));
         assert_eq!((count, (total * 1e3).round()), (1, 3967.0), "only what stands still after the pause");
         assert_eq!(freezes(&pictures, &[], at(0), at(9033)).0, 2);
+    }
+
+    #[test]
+    fn programs_tell_of_frames_but_not_how_long_they_were_on_their_way() {
+        let frames = |count: u32| (0..count).map(|k| f64::from(k) / 30.0).collect::<Vec<_>>();
+        let mut shown = frames(240);
+        shown.retain(|at| !(3.0..3.5).contains(at));
+        let arrived = frames(240).into_iter().map(|at| (at, 1000)).collect();
+        let Told { bytes, row } = SeenCall { sent: frames(240), arrived, shown }.result(2.0);
+        assert_eq!(bytes, 180_000);
+        let told: Vec<Value> = ["frames_sent", "frames_shown", "freezes"].map(|name| row[name].clone()).into();
+        assert_eq!(told, [json!(149), json!(134), json!(1)]);
+        assert!((row["picture_rate"].as_f64().unwrap() - 134.0 / (239.0 / 30.0 - 3.0)).abs() < 1e-3);
+        assert!((row["goodput_bps"].as_f64().unwrap() - 240e3).abs() < 1e3, "{}", row["goodput_bps"]);
+        assert!((row["frozen_s"].as_f64().unwrap() - 0.5333).abs() < 1e-3 && !row.contains_key("glass_to_glass_p95_s"));
+        let hostile = SeenCall { sent: vec![f64::MAX, -1.0], arrived: vec![(f64::INFINITY, 1)], shown: vec![-1e300] };
+        assert_eq!(hostile.result(f64::NAN).row["frames_shown"], json!(1));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Results of runs on real hosts, from what was seen there: the same columns as the simulator's, null where real hosts do
 //! not tell.
 
+use super::calls::SeenCall;
 use super::labels::{Named, labels};
 use super::summary::rate;
 use super::{FlowResult, LinkResult, RunResult};
@@ -67,6 +68,9 @@ pub struct SeenFlow {
     program: bool,
     /// Whether its object has a size.
     finite: bool,
+    /// How long after its start the measured time begins, s.
+    #[serde(default)]
+    measure_from_s: f64,
     report: Report,
     packets: Packets,
 }
@@ -79,6 +83,7 @@ enum Carrier {
     Mptcp,
     Quic,
     Mpquic,
+    Rtp,
 }
 
 /// The report of a flow's ends.
@@ -93,6 +98,9 @@ struct Report {
     status: String,
     error: Option<String>,
     messages: Option<Row>,
+    /// The frames of a call, as its programs say.
+    #[serde(default)]
+    call: Option<SeenCall>,
     tcp_info: Option<Value>,
 }
 
@@ -136,7 +144,9 @@ impl SeenFlow {
     /// Its row.
     fn row(self, label: String, measured_s: Option<f64>, columns: &[Column]) -> Row {
         let error = self.error();
-        let SeenFlow { report, packets, .. } = self;
+        let SeenFlow { report, packets, measure_from_s, .. } = self;
+        let call = report.call.map(|call| call.result(measure_from_s));
+        let bytes = call.as_ref().map_or(report.bytes, |call| call.bytes);
         let ok = report.status == "ok" && error.is_none();
         // Encrypted packets look alike: of QUIC, packets show only when the first and the last one came.
         let completion = report.completion_s.or(packets.completion_s.filter(|_| self.program && ok && self.finite));
@@ -156,11 +166,11 @@ impl SeenFlow {
             // Packets of TLS are encrypted: its end is known only from the client's report.
             "handshake_s": report.handshake_s,
             "first_byte_s": report.first_byte_s,
-            "bytes": report.bytes,
-            "goodput_bps": rate(report.bytes, seconds),
+            "bytes": bytes,
+            "goodput_bps": rate(bytes, seconds),
             "throughput_bps": rate(wire, seconds),
             "wire_bytes": wire,
-            "overhead_bytes": wire.saturating_sub(report.bytes),
+            "overhead_bytes": wire.saturating_sub(bytes),
             "sent_packets": packets.sent_packets,
             // Packets of QUIC are encrypted: a tap does not see what they repeat.
             "retransmitted_packets": kernel.then_some(packets.retransmitted_packets),
@@ -174,6 +184,7 @@ impl SeenFlow {
         });
         let Value::Object(mut seen) = seen else { return Row::new() };
         seen.extend(report.messages.unwrap_or_default());
+        seen.extend(call.map(|call| call.row).unwrap_or_default());
         complete(columns, seen).0
     }
 }

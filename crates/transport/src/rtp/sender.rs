@@ -142,7 +142,7 @@ impl Sender {
 
     pub fn on_wake(&mut self, now: Time) {
         if self.control.next_timer() <= now {
-            self.control.on_timer(now);
+            self.control.on_timer(self.backlog(), now);
         }
         self.take_probe(now);
     }

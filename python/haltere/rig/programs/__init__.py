@@ -70,7 +70,7 @@ def on_nodes(program: Program) -> bool:
     A production stack of the simulator stands before a program of its name.
     """
     stack = any(f"{program.transport}@{program.name}" == one["name"] for one in core.algorithms()["stacks"])
-    apart = program.transport == "icmp" or program.prepares
+    apart = program.transport in ("icmp", "rtp") or program.prepares
     return program.virtual and not apart and not stack
 
 

@@ -19,11 +19,21 @@ NAME = "haltere.test"
 """The server's name in the certificates that `certificates` makes."""
 
 Role = Literal["contender", "load"]
-Transport = Literal["tcp", "quic", "mptcp", "icmp"]
+Transport = Literal["tcp", "quic", "mptcp", "icmp", "rtp"]
 
 
 class ProgramError(Exception):
     """A program is missing, does not start, or does not do its part; the message says what would be right."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """The encoder of a call."""
+
+    rate_bps: int = 1_500_000
+    """Its largest rate, of the payload of RTP packets."""
+    frames: int = 30
+    """Its frames in a second."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,8 @@ class Setup:
     """Bytes to transfer; `None`: until `duration_s` has passed or the client is ended."""
     duration_s: float | None = None
     """How long a load lasts, seconds."""
+    call: Call | None = None
+    """The encoder, if it is a call."""
     as_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     """Whether the programs are started by the real root or by one in a user namespace."""
 
@@ -141,6 +153,8 @@ class Measured:
     completion_s: float | None = None
     bytes: int | None = None
     error: str | None = None
+    call: Mapping[str, Any] | None = None
+    """Of a call: when frames were `sent`, whole (`arrived`, with their bytes) and `shown`, s from the first of each."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Whatever else it says, by the program's own words."""
 
@@ -185,7 +199,7 @@ class Program(ABC):
     prepares: bool = False
     """Whether `server` or `client` write files beside `Command.files`, and so must be called where the programs run."""
     transport: Transport = "tcp"
-    app: Literal["https", "raw", "mqtt"] = "https"
+    app: Literal["https", "raw", "mqtt", "call"] = "https"
     """The kind of traffic on the transport."""
     packages: Mapping[str, str] = MappingProxyType({})
     """The executables that have to be there, each with the way to get it."""

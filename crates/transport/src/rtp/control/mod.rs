@@ -39,6 +39,18 @@ pub struct Heard<'a> {
     pub summary: Option<Summary>,
 }
 
+impl Heard<'_> {
+    /// Whether a packet is lost.
+    pub fn lost(&self) -> bool {
+        self.packets.iter().any(|told| told.arrived.is_none())
+    }
+
+    /// Whether a packet arrived with a mark of congestion.
+    pub fn marked(&self) -> bool {
+        self.packets.iter().any(|told| told.arrived.is_some_and(|(_, ecn)| ecn == Ecn::Ce))
+    }
+}
+
 /// The receiver's part of NADA (RFC 8698 section 4.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
@@ -80,8 +92,8 @@ pub trait MediaControl: Send {
     fn next_timer(&self) -> Time {
         Time::NEVER
     }
-    /// The time of a timer has come.
-    fn on_timer(&mut self, _now: Time) {}
+    /// The time of a timer has come, with so much that waits for the pacer.
+    fn on_timer(&mut self, _backlog: Backlog, _now: Time) {}
     /// The decisions for now.
     fn rates(&self, backlog: Backlog) -> Rates;
     /// The most bytes in flight with which a packet may leave.
@@ -159,4 +171,6 @@ haltere_net::built_in! {
     SCREAM = scream,
     /// SCReAM with L4S.
     SCREAM_L4S = scream_l4s,
+    /// SCReAM of RFC 8298.
+    SCREAM_V1 = scream_v1,
 }

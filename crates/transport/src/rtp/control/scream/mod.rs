@@ -1,11 +1,14 @@
 //! SCReAM (draft-johansson-ccwg-scream-bis, version 2, which is to take the place of RFC 8298): a window that reports clock, reduced by
 //! losses, marks and delay, and the encoder's rate by the window.
 
+pub(super) mod delay;
+
 use super::{Backlog, Feedback, Heard, Implementation, MediaControl, Range, Rates};
+use self::delay::Delays;
 use crate::rtp::MAX_PACKET;
 use crate::rtp::packet::Form;
 use haltere_net::registry::Description;
-use haltere_net::{Ecn, Span, Time};
+use haltere_net::{Ecn, Time};
 use std::collections::VecDeque;
 
 pub(super) const ENTRY: Implementation = Implementation {
@@ -21,8 +24,6 @@ pub(super) const ENTRY: Implementation = Implementation {
 };
 
 // Section 4.1.1.1 of the draft: the constants, by their names there. Times are in s.
-const QDELAY_TARGET_LO: f64 = 0.1;
-const QDELAY_TARGET_HI: f64 = 0.4;
 const MIN_CWND: f64 = 3000.0;
 const BETA_LOSS: f64 = 0.7;
 const BETA_ECN: f64 = 0.8;
@@ -43,19 +44,9 @@ const BYTES_IN_FLIGHT_LIMIT_COMPENSATION: f64 = 1.5;
 /// Section 4.1.2.2: `cwnd_i` is set at most this often, and a mark after so long without congestion finds a window that is too large.
 const INFLECTION: f64 = 0.25;
 const LONG: f64 = 5.0;
-/// Section 4.1.4.1: the samples of normalised delays whose variance and whose mean count.
-const VARIANCE: usize = 200;
-const MEAN: usize = 50;
-/// The weight of an RTT with losses, and how many losses in RTTs mean that others fill the queue (RFC 8298 section 4.1.4; section
-/// 4.1.4.1).
-const LOSS_WEIGHT: f64 = 0.01;
-const LOSSY: f64 = 0.002;
 /// The frames larger than their share whose 75th percentile counts, of the last ones (section 4.1.3).
 const FRAMES: usize = 100;
 const PERCENTILE: f64 = 0.75;
-/// The base delay is the least of these minutes (RFC 6817 section 4.2: `BASE_HISTORY`).
-const BASE_MINUTES: usize = 10;
-
 /// The meaning of a mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Marks {
@@ -77,21 +68,14 @@ struct Scream {
     /// The largest of the present and of the last round trip.
     most_in_flight: [f64; 2],
     target: f64,
-    srtt: f64,
+    delays: Delays,
     /// When the round trip began.
     round: Time,
     delivered: f64,
     marked: f64,
     alpha: f64,
     last_mark: Option<Time>,
-    /// The least delays of minutes, with the number of each.
-    base: VecDeque<(u64, Span)>,
-    qdelay: f64,
     qdelay_average: f64,
-    qdelay_target: f64,
-    normalised: VecDeque<f64>,
-    loss_rate: f64,
-    lost_in_round: bool,
     congested: Option<Time>,
     /// Sizes of frames, of their share of the rate.
     sizes: VecDeque<f64>,
@@ -120,19 +104,13 @@ impl Scream {
             in_flight: 0.0,
             most_in_flight: [0.0; 2],
             target: range.start,
-            srtt: 0.0,
+            delays: Delays::new(),
             round: now,
             delivered: 0.0,
             marked: 0.0,
             alpha: 0.0,
             last_mark: None,
-            base: VecDeque::new(),
-            qdelay: 0.0,
             qdelay_average: 0.0,
-            qdelay_target: QDELAY_TARGET_LO,
-            normalised: VecDeque::new(),
-            loss_rate: 0.0,
-            lost_in_round: false,
             congested: None,
             sizes: VecDeque::new(),
             size: 1.0,
@@ -146,31 +124,9 @@ impl Scream {
         self.marks == Marks::L4s && self.last_mark.is_some_and(|last| now.since(last).as_secs_f64() < LONG)
     }
 
-    /// The queueing delay of the packet that came last (RFC 6817).
-    fn measure(&mut self, heard: &Heard<'_>) {
-        if let Some(rtt) = heard.rtt {
-            let rtt = rtt.as_secs_f64();
-            self.srtt = if self.srtt == 0.0 { rtt } else { self.srtt + (rtt - self.srtt) / 8.0 };
-        }
-        let Some((sent, at)) = heard.packets.iter().rev().find_map(|told| Some((told.sent, told.arrived?.0))) else {
-            return;
-        };
-        let (delay, minute) = (at.since(sent), at.as_nanos() / 60_000_000_000);
-        match self.base.back_mut().filter(|last| last.0 == minute) {
-            Some(last) => last.1 = last.1.min(delay),
-            None => self.base.push_back((minute, delay)),
-        }
-        if self.base.len() > BASE_MINUTES {
-            self.base.pop_front();
-        }
-        let base = self.base.iter().map(|one| one.1).min().unwrap_or(delay);
-        self.qdelay = delay.saturating_sub(base).as_secs_f64();
-        self.adjust_target();
-    }
-
     /// Ends a round trip, if one has passed.
     fn end_round(&mut self, now: Time) {
-        if now.since(self.round).as_secs_f64() < self.srtt {
+        if now.since(self.round).as_secs_f64() < self.delays.srtt {
             return;
         }
         self.round = now;
@@ -178,50 +134,25 @@ impl Scream {
             self.alpha = L4S_AVG_G * (self.marked / self.delivered) + (1.0 - L4S_AVG_G) * self.alpha;
         }
         (self.delivered, self.marked) = (0.0, 0.0);
-        self.qdelay_average = match self.qdelay < self.qdelay_average {
-            true => self.qdelay,
-            false => QDELAY_AVG_G * self.qdelay + (1.0 - QDELAY_AVG_G) * self.qdelay_average,
+        self.qdelay_average = match self.delays.qdelay < self.qdelay_average {
+            true => self.delays.qdelay,
+            false => QDELAY_AVG_G * self.delays.qdelay + (1.0 - QDELAY_AVG_G) * self.qdelay_average,
         };
         self.most_in_flight = [self.in_flight, self.most_in_flight[0]];
-        let lost = f64::from(u8::from(std::mem::take(&mut self.lost_in_round)));
-        self.loss_rate += LOSS_WEIGHT * (lost - self.loss_rate);
-    }
-
-    /// Section 4.1.4.1: others that fill the queue raise the delay that is aimed at.
-    fn adjust_target(&mut self) {
-        self.normalised.push_back(self.qdelay / QDELAY_TARGET_LO);
-        if self.normalised.len() > VARIANCE {
-            self.normalised.pop_front();
-        }
-        let count = self.normalised.len() as f64;
-        let mean = self.normalised.iter().sum::<f64>() / count;
-        let variance = self.normalised.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
-        let of_late = self.normalised.iter().rev().take(MEAN);
-        let average = of_late.clone().sum::<f64>() / of_late.count().max(1) as f64;
-        let wanted = (average + variance.sqrt()) * QDELAY_TARGET_LO;
-        self.qdelay_target = if self.loss_rate > LOSSY {
-            1.5 * wanted
-        } else if variance < 0.2 {
-            wanted
-        } else if wanted < QDELAY_TARGET_LO {
-            (0.5 * self.qdelay_target).max(wanted)
-        } else {
-            0.9 * self.qdelay_target
-        };
-        self.qdelay_target = self.qdelay_target.clamp(QDELAY_TARGET_LO, QDELAY_TARGET_HI);
+        self.delays.end_round();
     }
 
     /// The signs of congestion that count: those of at most one report in a round trip.
     fn signs(&self, heard: &Heard<'_>) -> Signs {
-        if self.congested.is_some_and(|last| heard.now.since(last).as_secs_f64() < self.srtt) {
+        if self.congested.is_some_and(|last| heard.now.since(last).as_secs_f64() < self.delays.srtt) {
             return Signs::default();
         }
-        let half = self.qdelay_target / 2.0;
-        let least = 2.0 / self.target * MSS * 8.0 / self.srtt.max(1e-3);
-        let by_delay = self.qdelay > half && (self.alpha < least || !self.l4s_active(heard.now));
+        let half = self.delays.target / 2.0;
+        let least = 2.0 / self.target * MSS * 8.0 / self.delays.srtt.max(1e-3);
+        let by_delay = self.delays.qdelay > half && (self.alpha < least || !self.l4s_active(heard.now));
         Signs {
-            lost: heard.packets.iter().any(|told| told.arrived.is_none()),
-            marked: heard.packets.iter().any(|told| told.arrived.is_some_and(|(_, ecn)| ecn == Ecn::Ce)),
+            lost: heard.lost(),
+            marked: heard.marked(),
             delayed: by_delay.then(|| ((self.qdelay_average - half) / half).clamp(0.0, 1.0)),
         }
     }
@@ -271,7 +202,7 @@ impl Scream {
     /// Section 4.1.2.2: congestion window increase.
     fn grow(&mut self, acked: f64, now: Time) {
         let mut more = acked * MSS / self.cwnd;
-        let short = (self.srtt / VIRTUAL_RTT).min(1.0);
+        let short = (self.delays.srtt / VIRTUAL_RTT).min(1.0);
         more *= short * short;
         if !self.l4s_active(now) {
             let distance = 4.0 * (self.cwnd - self.cwnd_i) / self.cwnd_i;
@@ -291,7 +222,7 @@ impl Scream {
 
     /// Section 4.1.3: the rate of the encoder; the window was used to `ratio` when the report came.
     fn set_target(&mut self, ratio: f64, now: Time) {
-        if self.srtt == 0.0 {
+        if self.delays.srtt == 0.0 {
             return;
         }
         let mut share = 1.0;
@@ -300,7 +231,7 @@ impl Scream {
         }
         share *= 1.0 - (MSS / self.cwnd - 0.1).clamp(0.0, 0.8);
         share /= self.size;
-        self.target = (share * 8.0 * self.cwnd / self.srtt).clamp(self.range.least, self.range.most);
+        self.target = (share * 8.0 * self.cwnd / self.delays.srtt).clamp(self.range.least, self.range.most);
     }
 }
 
@@ -331,7 +262,7 @@ impl MediaControl for Scream {
         let ratio = self.in_flight / self.cwnd;
         let acked = (self.in_flight - heard.in_flight as f64).max(0.0);
         self.in_flight = heard.in_flight as f64;
-        self.measure(heard);
+        self.delays.measure(heard);
         let came = |mark: fn(Ecn) -> bool| {
             let came = heard.packets.iter().filter(|told| told.arrived.is_some_and(|(_, ecn)| mark(ecn)));
             (came.clone().count() as f64, came.map(|told| f64::from(told.bytes)).sum::<f64>())
@@ -341,7 +272,6 @@ impl MediaControl for Scream {
         if marked > 0.0 {
             self.last_mark = Some(now);
         }
-        self.lost_in_round |= heard.packets.iter().any(|told| told.arrived.is_none());
         let signs = self.signs(heard);
         self.end_round(now);
         self.reduce(signs, now);
