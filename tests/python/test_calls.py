@@ -109,11 +109,17 @@ def test_calls_over_quic_stand_beside_those_over_udp(haltere: Haltere) -> None:
     assert done.returncode == 0, done.stderr
     words = done.stdout.split()
     assert all(way in words for way in ways), done.stdout
+    stack = haltere("compare", "roq/gcc", "roq@quinn/gcc", "roq@noq/nada+streams=frame", *SHORT, "--loss", "1%")
+    assert stack.returncode == 0, stack.stderr
+    assert stack.stdout.splitlines()[0].endswith("fidelity stack")
     for wrong, hint in [
         ("rtp/gcc+streams=frame", "is for roq"),
         ("roq/gcc+streams=frames", "one of frame, group"),
         ("roq/gcc+quic=renew", "one of newreno, cubic"),
-        ("roq@quinn/gcc", 'write "roq/gcc"'),
+        ("roq@quiche/gcc", "there are model, quinn, noq"),
+        ("roq@quinn/gcc+quic=bbr", "add +haltere"),
+        ("roq@quinn/scream_l4s", "write roq/scream_l4s"),
+        ("roq/gcc+haltere", "write roq@quinn/gcc"),
         ("roq/gcc+hystart", "roq knows quic, streams"),
     ]:
         refused = haltere("compare", wrong, *SHORT)

@@ -154,3 +154,14 @@ def test_the_model_refuses_production_webrtc_with_the_remedy() -> None:
         call("rtp@str0m/nada")
     with pytest.raises(InputError, match="production stacks"):
         call("rtp/gcc+rawestimate")
+
+
+def test_a_call_runs_over_the_quic_of_a_stack_and_repeats() -> None:
+    for contender in ("roq@quinn/gcc", "roq@noq/nada+quic=none+streams=group", "roq@quinn/gcc+quic=bbr+haltere"):
+        result = run(call(contender)).raise_if_failed()
+        assert result.data["flows"][0]["frames_shown"] > 200
+        assert run(call(contender)).data == result.data
+    names = set(trace(call("roq@quinn/gcc")).series.filter(who="flow 0")["name"])
+    assert {"cwnd", "bytes_in_flight", "rtt"} <= names
+    with pytest.raises(InputError, match='fidelity "stack"'):
+        call("roq@quinn/gcc", fidelity="model")

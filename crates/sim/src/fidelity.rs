@@ -2,13 +2,21 @@
 
 use crate::contender::{Contender, Switch, Transport};
 #[cfg(feature = "stacks")]
+use haltere_net::Ecn;
+#[cfg(feature = "stacks")]
 use haltere_net::registry::Registry;
 #[cfg(feature = "kernels")]
 use haltere_net::registry::is_file;
 use haltere_net::registry::shown;
+#[cfg(feature = "stacks")]
+use haltere_stacks::Stack;
 use haltere_transport::cc::Algorithm;
 #[cfg(feature = "stacks")]
+use haltere_transport::cc::{self, RenoFriendly};
+#[cfg(feature = "stacks")]
 use haltere_transport::mechanisms::Value;
+#[cfg(feature = "stacks")]
+use haltere_transport::roq;
 use haltere_transport::rtp::control::Control;
 
 haltere_net::named! {
@@ -84,6 +92,7 @@ impl Contender {
         let implementation = self.implementation.as_deref();
         match (self.transport, fidelity, implementation) {
             (Transport::Rtp, Fidelity::Stack, Some(name)) if name != "model" => self.in_media_stack(name),
+            (Transport::Roq, Fidelity::Stack, Some(name)) if name != "model" => self.over_quic_stack(name),
             (Transport::Rtp | Transport::Roq, ..) => self.in_media_model(),
             (Transport::Quic, Fidelity::Stack, Some(name)) if name != "model" && !is_stack(name) => self.by_program(),
             (Transport::Quic | Transport::Mpquic, Fidelity::Stack, name) if name != Some("model") => {
@@ -107,11 +116,11 @@ impl Contender {
 
     fn in_media_model(&self) -> Result<Subject, String> {
         let control = self.modelled_media()?;
-        if self.has(Switch::RawEstimate) {
+        if let Some(wrong) = self.switches.first() {
+            let real = if self.transport == Transport::Roq { "roq@quinn/gcc" } else { "rtp@str0m/gcc" };
             return Err(format!(
-                "the switch {:?} is for production stacks, and this is the model: leave it out, or write rtp@str0m/gcc at \
-                 fidelity \"stack\"",
-                Switch::RawEstimate.describe().name
+                "the switch {:?} is for production stacks, and this is the model: leave it out, or write {real} at fidelity \"stack\"",
+                wrong.describe().name
             ));
         }
         Ok(Subject::Media(control))
@@ -205,7 +214,7 @@ impl Contender {
     /// A call on a production stack, which is as the stack has it.
     #[cfg(feature = "stacks")]
     fn in_media_stack(&self, name: &str) -> Result<Subject, String> {
-        use haltere_stacks::{Cipher, Congestion, Protocol, Stack, Windows};
+        use haltere_stacks::{Cipher, Congestion, Protocol, Windows};
         let stack = of_protocol(Protocol::Rtp).find(|stack| stack.name() == name).ok_or_else(|| {
             let known: Vec<&str> = of_protocol(Protocol::Rtp).map(Stack::name).collect();
             let meant = haltere_net::nearest::meant(name, known.iter().copied());
@@ -221,6 +230,65 @@ impl Contender {
     }
 
     #[cfg(not(feature = "stacks"))]
+    fn over_quic_stack(&self, name: &str) -> Result<Subject, String> {
+        let ours = &self.congestion;
+        Err(format!("{name} was left out of this build: build with the feature \"stacks\", or write roq/{ours}"))
+    }
+
+    /// A call over the QUIC of a production stack.
+    #[cfg(feature = "stacks")]
+    fn over_quic_stack(&self, name: &str) -> Result<Subject, String> {
+        use haltere_stacks::{Cipher, Protocol, Windows};
+        let all = || of_protocol(Protocol::Quic).filter(|stack| stack.calls);
+        let stack = all().find(|stack| stack.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = all().map(Stack::name).collect();
+            let meant = haltere_net::nearest::meant(name, known.iter().copied());
+            format!(
+                "no QUIC stack {name:?} carries calls in virtual time: {meant}there are model, {}",
+                known.join(", ")
+            )
+        })?;
+        let control = self.media_control()?;
+        if control.ecn == Ecn::Ect1 {
+            return Err(format!(
+                "{name} marks its packets ECT(0), and {} asks for L4S by ECT(1): write roq/{}, or another congestion control",
+                self.congestion, self.congestion
+            ));
+        }
+        let congestion = self.below_media(stack)?;
+        let cipher = if self.has(Switch::NullCipher) { Cipher::Null } else { Cipher::Tls };
+        stack.ready().map_err(|e| e.to_string())?;
+        Ok(Subject::Stack { stack, congestion, cipher, windows: Windows::default(), scheduler: None })
+    }
+
+    /// The congestion control of a stack's QUIC, below that of media.
+    #[cfg(feature = "stacks")]
+    fn below_media(&self, stack: Stack) -> Result<haltere_stacks::Congestion, String> {
+        use haltere_stacks::Congestion;
+        let ours = |algorithm| Congestion::Ours(algorithm, None, RenoFriendly::default());
+        // The name of the default is that of the table of mechanisms.
+        let inner = match self.mechanism("quic") {
+            Some(Value::Word(inner)) => inner,
+            _ => cc::NEWRENO.name(),
+        };
+        match Algorithm::named(inner) {
+            None if self.has(Switch::Haltere) => {
+                Err("+quic=none is ours in any case: leave +haltere out, or name an algorithm".into())
+            }
+            None => Ok(ours(roq::UNLIMITED)),
+            Some(algorithm) if self.has(Switch::Haltere) => match haltere_stacks::lacks(algorithm) {
+                None => Ok(ours(algorithm)),
+                Some(lacking) => Err(format!(
+                    "{} does not tell a congestion control {lacking}, which {inner} needs: write roq/{}+quic={inner}",
+                    stack.name(),
+                    self.congestion
+                )),
+            },
+            Some(_) => stack.congestion(inner).map(Congestion::Own).map_err(|e| e.to_string()),
+        }
+    }
+
+    #[cfg(not(feature = "stacks"))]
     fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
         let name = name.unwrap_or("every production stack");
         Err(format!("{name} was left out of this build: build with the feature \"stacks\", or write quic@model/…"))
@@ -229,7 +297,7 @@ impl Contender {
     #[cfg(feature = "stacks")]
     fn in_stack(&self, name: Option<&str>) -> Result<Subject, String> {
         use haltere_net::nearest::meant;
-        use haltere_stacks::{Cipher, Congestion, NOQ, Protocol, QUINN, Stack, Windows};
+        use haltere_stacks::{Cipher, Congestion, NOQ, Protocol, QUINN, Windows};
         let stack = match (name, self.transport) {
             (None, Transport::Mpquic) => NOQ,
             (None, _) => QUINN,
@@ -337,9 +405,8 @@ pub(crate) fn of_sockets(switch: &str, transport: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(not(feature = "stacks"))]
     use haltere_transport::cc;
-    #[cfg(feature = "stacks")]
-    use haltere_transport::cc::RenoFriendly;
 
     fn at(text: &str, fidelity: Fidelity) -> Result<Subject, String> {
         Contender::parse(text).and_then(|c| c.at(fidelity))
@@ -391,6 +458,42 @@ mod tests {
             ("rtp@strom/gcc", Fidelity::Stack, "str0m"),
             ("quic@str0m/cubic", Fidelity::Stack, "there are model, quinn"),
             ("rtp/gcc+rawestimate", Fidelity::Stack, "for production stacks"),
+        ] {
+            let said = at(given, fidelity).unwrap_err();
+            assert!(said.contains(hint), "{given}: {said}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "stacks")]
+    fn a_call_over_quic_runs_on_the_stack_that_it_names_as_that_allows() {
+        use haltere_stacks::{Congestion, NOQ, QUINN};
+        let ours = |algorithm| Congestion::Ours(algorithm, None, RenoFriendly::default());
+        for (given, wanted, inner) in [
+            ("roq@quinn/gcc", QUINN, Congestion::Own("newreno")),
+            ("roq@noq/nada+quic=cubic+streams=group", NOQ, Congestion::Own("cubic")),
+            ("roq@quinn/scream+quic=none", QUINN, ours(roq::UNLIMITED)),
+            ("roq@quinn/gcc+quic=bbr+haltere", QUINN, ours(cc::BBR)),
+        ] {
+            let on = at(given, Fidelity::Stack);
+            let fits =
+                matches!(on, Ok(Subject::Stack { stack, congestion, .. }) if (stack, congestion) == (wanted, inner));
+            assert!(fits, "{given}: {on:?}");
+        }
+        for given in ["roq/gcc", "roq@model/gcc"] {
+            assert!(matches!(at(given, Fidelity::Stack), Ok(Subject::Media(_))), "{given}");
+        }
+        for (given, fidelity, hint) in [
+            ("roq@quinn/gcc", Fidelity::Model, "fidelity \"stack\""),
+            ("roq@quiche/gcc", Fidelity::Stack, "there are model, quinn, noq"),
+            ("roq@qiunn/gcc", Fidelity::Stack, "did you mean \"quinn\""),
+            ("roq@quinn/cubic", Fidelity::Stack, "gcc"),
+            ("roq@quinn/scream_l4s", Fidelity::Stack, "write roq/scream_l4s"),
+            ("roq@quinn/gcc+quic=bbr", Fidelity::Stack, "add +haltere"),
+            ("roq@quinn/gcc+quic=vegas", Fidelity::Stack, "with +haltere, any of ours"),
+            ("roq@quinn/gcc+quic=prague+haltere", Fidelity::Stack, "write roq/gcc+quic=prague"),
+            ("roq@quinn/gcc+quic=none+haltere", Fidelity::Stack, "leave +haltere out"),
+            ("roq/gcc+nullcipher", Fidelity::Stack, "write roq@quinn/gcc"),
         ] {
             let said = at(given, fidelity).unwrap_err();
             assert!(said.contains(hint), "{given}: {said}");

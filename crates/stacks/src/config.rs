@@ -7,6 +7,8 @@ use haltere_net::{PathId, Rate};
 use haltere_transport::Role;
 use haltere_transport::cc::{Algorithm, RenoFriendly, SlowStart};
 use haltere_transport::quic::Session;
+use haltere_transport::roq::Mapping;
+use haltere_transport::rtp;
 use std::fmt;
 
 /// Why an endpoint cannot be made.
@@ -110,6 +112,15 @@ impl Call {
     }
 }
 
+/// An end of a call over QUIC, for stacks that carry one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OverQuic {
+    /// The call. Its packets are made no longer than the stack's DATAGRAM frames carry on every path.
+    pub media: rtp::Config,
+    /// Which frames of QUIC carry media.
+    pub mapping: Mapping,
+}
+
 /// One end of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -144,8 +155,10 @@ pub struct Config {
     pub unknown_version: bool,
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
     pub rtts: bool,
-    /// The call, for stacks that carry media.
+    /// The call, for stacks that carry media by themselves.
     pub call: Call,
+    /// The call that the connection carries, if it carries one.
+    pub over_quic: Option<OverQuic>,
 }
 
 impl Config {
@@ -166,6 +179,7 @@ impl Config {
             unknown_version: false,
             rtts: false,
             call: Call::new(role),
+            over_quic: None,
         }
     }
 }

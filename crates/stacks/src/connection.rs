@@ -1,6 +1,7 @@
 //! The interface that each stack is adapted to, and the types in it.
 
 use crate::addresses::AddressPair;
+use bytes::Bytes;
 use haltere_net::{Ecn, PathId};
 use haltere_transport::CloseReason;
 use haltere_transport::path::PathError;
@@ -166,6 +167,27 @@ pub(crate) trait StackConnection: Send {
     fn close(&mut self, now: Instant);
     /// The stack's counters.
     fn counts(&mut self) -> Counts;
+}
+
+/// The part of a connection that carries calls, beside its [`StackConnection`]: DATAGRAM frames (RFC 9221), and unidirectional streams with
+/// real bytes.
+pub(crate) trait CarriesCalls: Send {
+    /// The most bytes of data that a DATAGRAM frame carries now; 0 if the peer takes none.
+    fn max_datagram(&mut self) -> usize;
+    /// Sends a DATAGRAM frame. Gives the data back as long as the stack's buffer is full; drops what fits into no packet.
+    fn send_datagram(&mut self, data: Bytes) -> Result<(), Bytes>;
+    /// The data of the next DATAGRAM frame that arrived.
+    fn next_datagram(&mut self) -> Option<Bytes>;
+    /// Opens a unidirectional stream, if the peer allows one.
+    fn open_one_way(&mut self) -> Option<u64>;
+    /// The next unidirectional stream that the peer opened.
+    fn accept_one_way(&mut self) -> Option<u64>;
+    /// Writes bytes; returns those that the stack did not take, none if the stream can be written no more.
+    fn write_bytes(&mut self, stream: u64, bytes: Bytes) -> Bytes;
+    /// Ends a stream that was opened here.
+    fn end_one_way(&mut self, stream: u64);
+    /// Appends the bytes that are there in order; returns whether the stream has ended.
+    fn read_bytes(&mut self, stream: u64, into: &mut Vec<u8>) -> bool;
 }
 
 #[cfg(test)]

@@ -131,6 +131,17 @@ impl<M: StackConnection> StackEndpoint<M> {
         }
     }
 
+    /// The stack's connection, which may have events after it was used.
+    pub fn connection(&mut self) -> &mut M {
+        self.may_have_events = true;
+        self.connection.get_mut()
+    }
+
+    /// The last RTT that the stack has measured.
+    pub fn rtt(&self) -> Option<Span> {
+        self.meter.rtt().map(|_| Span::from_nanos(self.meter.last_rtt()))
+    }
+
     /// Notes the time of a call, after which the stack may have events.
     fn at(&mut self, now: Time) {
         self.now = now;

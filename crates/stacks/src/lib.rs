@@ -17,7 +17,7 @@
 //! 2. [`config`] plain data; [`connection`]
 //! 3. [`tls`] and `worker` (the program's process and its messages)
 //! 4. [`memory`] what is known from an earlier connection; `bridge` our congestion control inside a stack;
-//!    [`mod@endpoint`]
+//!    [`mod@endpoint`] and, above it, `calls` RTP over QUIC
 //! 5. `null` the null cipher; [`handles`] what is live: random stream, memory, qlog, key log, worker process
 //! 6. `webrtc` str0m as an endpoint; `stack` what a stack is, and [`remote`]
 //! 7. the adapters [`quinn`], [`noq`], [`mod@str0m`], and the entries of those in worker programs
@@ -25,6 +25,7 @@
 
 mod addresses;
 mod bridge;
+mod calls;
 mod clock;
 mod config;
 mod connection;
@@ -44,7 +45,7 @@ mod worker;
 
 pub use addresses::AddressPair;
 pub use bridge::lacks;
-pub use config::{Call, Cipher, Config, Congestion, Error, Estimate, Part, Windows};
+pub use config::{Call, Cipher, Config, Congestion, Error, Estimate, OverQuic, Part, Windows};
 pub use earlier::earlier_connection;
 pub use handles::{Handles, Sink};
 pub use memory::Memory;

@@ -59,6 +59,7 @@ mod adapter;
 
 /// noq-proto.
 pub(crate) const ENTRY: Implementation = Implementation {
+    calls: true,
     schedulers: &["priority"],
     refused: &[(
         "bbr3",

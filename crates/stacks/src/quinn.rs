@@ -25,6 +25,7 @@ mod adapter;
 
 /// quinn-proto.
 pub(crate) const ENTRY: Implementation = Implementation {
+    calls: true,
     refused: &[(
         "bbr",
         "draws random numbers of the operating system's for its gain cycle: runs could not be repeated",

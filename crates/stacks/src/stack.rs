@@ -31,6 +31,8 @@ pub struct Implementation {
     pub own: &'static [&'static str],
     /// Its own congestion controls that are refused, each with the reason.
     pub refused: &'static [(&'static str, &'static str)],
+    /// Whether its connections can carry calls: it has DATAGRAM frames and unidirectional streams here.
+    pub calls: bool,
     /// Whether it runs inside the simulator: always there, and with all that stacks have here. Others run in a worker program.
     pub inside: bool,
     /// Makes one end of a connection.
@@ -55,6 +57,7 @@ impl Implementation {
             schedulers: &[],
             own,
             refused: &[],
+            calls: false,
             inside: true,
             build,
         }
@@ -82,7 +85,9 @@ impl Implementation {
         let refused = self.refused.iter().find(|(refused, _)| *refused == name);
         Err(Error::new(match refused {
             Some((_, why)) => {
-                format!("{stack}'s own {name} {why}: write quic@{stack}/bbr+haltere for our algorithm inside {stack}")
+                format!(
+                    "{stack}'s own {name} {why}: add +haltere for our algorithm inside {stack}, as in quic@{stack}/bbr+haltere"
+                )
             }
             None if self.protocol == Protocol::Rtp => format!(
                 "{stack} has no congestion control {name:?}: {meant}there are {}; or write rtp/{name} for the model",

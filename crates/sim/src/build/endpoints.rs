@@ -95,8 +95,10 @@ impl End<'_> {
             #[cfg(feature = "stacks")]
             subject @ Subject::Stack { .. } => {
                 let Kit { past, mtu, rtts, call, paths, log, worker, .. } = self.kit;
+                let over_quic = self.over_quic(&stream);
                 let (mut config, mut handles) =
                     past.end(subject, self.contender, self.role, udp_payload(*mtu), stream)?;
+                config.over_quic = over_quic;
                 config.multipath = *paths > 1;
                 config.rtts = *rtts;
                 if let Some(call) = call {
@@ -171,6 +173,14 @@ impl End<'_> {
         mechanisms::apply(mechanisms::ROQ, &self.contender.mechanisms, &mut config);
         self.fit(&mut config.quic);
         config
+    }
+
+    /// The call that a stack's QUIC carries, if it carries one.
+    #[cfg(feature = "stacks")]
+    fn over_quic(&self, stream: &Stream) -> Option<haltere_stacks::OverQuic> {
+        let control = self.contender.media.filter(|_| self.contender.transport == Transport::Roq)?;
+        let roq::Config { media, mapping, .. } = self.roq(control, stream.clone());
+        Some(haltere_stacks::OverQuic { media, mapping })
     }
 
     /// Fits a connection of QUIC to the flow.

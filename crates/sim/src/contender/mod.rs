@@ -170,6 +170,11 @@ impl Contender {
     /// The model's congestion control of a call. The error lists those that there are.
     pub fn modelled_media(&self) -> Result<Control, String> {
         self.is_model()?;
+        self.media_control()
+    }
+
+    /// Our congestion control of media with the contender's name. The error lists those that there are.
+    pub(crate) fn media_control(&self) -> Result<Control, String> {
         self.media.ok_or_else(|| {
             let (name, known) = (&self.congestion, Registry::<control::Implementation>::default());
             format!("the model has no congestion control {name:?} for calls: {}", known.known(name))
@@ -180,12 +185,6 @@ impl Contender {
     fn is_model(&self) -> Result<(), String> {
         let name = self.transport.describe().0;
         let Some(real) = self.implementation.as_ref().filter(|i| *i != "model") else { return Ok(()) };
-        if self.transport == Transport::Roq {
-            return Err(format!(
-                "{real:?} has no RTP over QUIC, only the model has: write \"{name}/{}\"",
-                self.congestion
-            ));
-        }
         // Linux kernels and programs on them run in the simulator, too.
         let others = match self.transport {
             Transport::Rtp | Transport::Roq => "\"stack\"",
@@ -355,7 +354,8 @@ pub fn catalogue() -> Vec<Row> {
     let mptcp = mptcp::Config::new(tcp_config);
     let several = rows(Transport::Mptcp, MPTCP, &mptcp).chain(rows(Transport::Mpquic, MPQUIC, &quic));
     let over_quic = roq::Config::new(Role::Server, control::GCC, stream());
-    let calls = of_switches(Transport::Rtp).chain(rows(Transport::Roq, ROQ, &over_quic));
+    let of_roq = rows(Transport::Roq, ROQ, &over_quic).chain(of_switches(Transport::Roq));
+    let calls = of_switches(Transport::Rtp).chain(of_roq);
     tcp.into_iter().chain(quic_rows).chain(several).chain(calls).collect()
 }
 

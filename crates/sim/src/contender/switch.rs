@@ -51,6 +51,7 @@ pub struct About {
 const BOTH: &[Transport] = &[Transport::Tcp, Transport::Quic, Transport::Mptcp, Transport::Mpquic];
 const TCP: &[Transport] = &[Transport::Tcp, Transport::Mptcp];
 const QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic];
+const ON_QUIC: &[Transport] = &[Transport::Quic, Transport::Mpquic, Transport::Roq];
 const RTP: &[Transport] = &[Transport::Rtp];
 /// A join has no room for a cookie: the options of a SYN are 40 bytes.
 const TCP_ONLY: &[Transport] = &[Transport::Tcp];
@@ -101,12 +102,12 @@ impl Switch {
             ),
             Switch::Haltere => (
                 "haltere",
-                QUIC,
+                ON_QUIC,
                 "our congestion control of that name inside a production stack",
                 "docs/reference/stacks.md",
             ),
             Switch::NullCipher => {
-                ("nullcipher", QUIC, "a production stack without encryption; sizes stay", "docs/reference/stacks.md")
+                ("nullcipher", ON_QUIC, "a production stack without encryption; sizes stay", "docs/reference/stacks.md")
             }
             Switch::RawEstimate => (
                 "rawestimate",

@@ -179,7 +179,9 @@ fn every_switch_changes_the_result_of_some_scenario() {
         // Switches of production stacks do nothing in the model.
         if matches!(
             (row.transport, row.name),
-            ("quic", "stockbuffers" | "haltere" | "nullcipher") | ("rtp", "rawestimate")
+            ("quic", "stockbuffers" | "haltere" | "nullcipher")
+                | ("roq", "haltere" | "nullcipher")
+                | ("rtp", "rawestimate")
         ) {
             continue;
         }
@@ -210,6 +212,9 @@ fn what_is_for_production_stacks_is_refused_in_the_model() {
         let error = check_at(Fidelity::Model, &given).unwrap_err();
         assert!(error.message.contains("is for production stacks"), "{}", error.message);
     }
+    let given = common::scenario(&scenarios("roq/gcc+haltere")[0]);
+    let error = check_at(Fidelity::Model, &given).unwrap_err();
+    assert!(error.message.contains("write roq@quinn/gcc"), "{}", error.message);
 }
 
 /// Setting a switch to its default changes nothing, so the default in the table is the one in force.

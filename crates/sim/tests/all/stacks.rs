@@ -246,3 +246,51 @@ fn a_call_of_str0m_goes_up_as_well_and_fails_where_nothing_comes_back() {
     let result = run(&Scenario::from_json(&up.to_string()).unwrap());
     assert_eq!(result.flows[0].status, "failed");
 }
+
+/// A call of 60 s over 20 Mbit/s with losses, at fidelity `stack`.
+fn with_losses(contender: &str, loss: &str) -> RunResult {
+    run(&call(contender, "20Mbit/s", &json!({ "down": { "loss": loss } })))
+}
+
+#[test]
+fn a_call_over_a_stack_is_as_one_over_the_model_where_no_inner_control_acts() {
+    for streams in ["", "+streams=frame", "+streams=group"] {
+        for loss in ["0%", "1%"] {
+            let of = |stack: &str| {
+                let result = with_losses(&format!("roq{stack}/gcc+quic=none{streams}"), loss);
+                let flow = &result.flows[0];
+                let call = flow.call.as_ref().unwrap();
+                assert_eq!(flow.status, "ok");
+                assert!(
+                    call.frames_shown as f64 > 0.95 * call.frames_sent as f64,
+                    "{stack} {streams} {loss}: {call:?}"
+                );
+                (flow.goodput_bps.unwrap(), call.glass_to_glass_p95_s.unwrap())
+            };
+            let model = of("@model");
+            for stack in ["@quinn", "@noq"] {
+                let real = of(stack);
+                let said = format!("{stack} {streams}, loss {loss}: {real:?} and the model's {model:?}");
+                assert!((real.0 / model.0 - 1.0).abs() < 0.15 && (real.1 / model.1 - 1.0).abs() < 0.15, "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn our_control_below_that_of_media_does_in_a_stack_as_in_the_model() {
+    let rate = |contender: &str| with_losses(contender, "1%").flows[0].goodput_bps.unwrap();
+    let (model, ours, none) = (rate("roq/gcc"), rate("roq@quinn/gcc+haltere"), rate("roq@quinn/gcc+quic=none"));
+    assert!(model < 0.6 * none && ours < 0.6 * none, "{model} in the model, {ours} in quinn, {none} without");
+}
+
+#[test]
+fn what_a_call_over_a_stack_switches_changes_it_and_runs_repeat() {
+    let told = |contender: &str| serde_json::to_string(&with_losses(contender, "1%").flows[0].call).unwrap();
+    let plain = told("roq@quinn/gcc");
+    assert_eq!(plain, told("roq@quinn/gcc"));
+    for more in ["+quic=cubic", "+quic=none", "+streams=frame", "+streams=group", "+haltere"] {
+        assert_ne!(plain, told(&format!("roq@quinn/gcc{more}")), "{more}");
+    }
+    assert_eq!(plain, told("roq@quinn/gcc+nullcipher"), "sizes stay");
+}

@@ -4,7 +4,9 @@
 use super::{differences, proto as p};
 use crate::addresses::AddressPair;
 use crate::config::Config;
-use crate::connection::{Arrival, Counts, Departure, ReadProgress, StackConnection, StackEvent, ZEROS, violation};
+use crate::connection::{
+    Arrival, CarriesCalls, Counts, Departure, ReadProgress, StackConnection, StackEvent, ZEROS, violation,
+};
 use crate::meter::Meter;
 use crate::tls;
 use bytes::{Bytes, BytesMut};
@@ -247,7 +249,7 @@ impl StackConnection for Connection {
                     p::StreamEvent::Available { dir: p::Dir::Bi } => StackEvent::Openable,
                     p::StreamEvent::Opened { .. } | p::StreamEvent::Available { .. } => continue,
                 },
-                // Datagrams, other news of paths and traversal of address translation are not used.
+                // Datagrams are asked for; other news of paths and traversal of address translation are not used.
                 _ => continue,
             });
         }
@@ -312,5 +314,65 @@ impl StackConnection for Connection {
         let Some((_, connection)) = &mut self.connection else { return Counts::default() };
         let counts = differences::counts(connection, &self.meter);
         Counts { sent_packets: self.given_up + counts.sent_packets, ..counts }
+    }
+}
+
+impl CarriesCalls for Connection {
+    fn max_datagram(&mut self) -> usize {
+        self.connection.as_mut().and_then(|(_, connection)| connection.datagrams().max_size()).unwrap_or(0)
+    }
+
+    fn send_datagram(&mut self, data: Bytes) -> Result<(), Bytes> {
+        let Some((_, connection)) = &mut self.connection else { return Ok(()) };
+        match connection.datagrams().send(data, false) {
+            Err(p::SendDatagramError::Blocked(data)) => Err(data),
+            // What fits into no packet is lost, as on a path.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn next_datagram(&mut self) -> Option<Bytes> {
+        self.connection.as_mut()?.1.datagrams().recv()
+    }
+
+    fn open_one_way(&mut self) -> Option<u64> {
+        self.connection.as_mut()?.1.streams().open(p::Dir::Uni).map(u64::from)
+    }
+
+    fn accept_one_way(&mut self) -> Option<u64> {
+        self.connection.as_mut()?.1.streams().accept(p::Dir::Uni).map(u64::from)
+    }
+
+    fn write_bytes(&mut self, stream: u64, mut bytes: Bytes) -> Bytes {
+        let Some((_, connection)) = &mut self.connection else { return Bytes::new() };
+        let mut sender = connection.send_stream(stream_id(stream));
+        while !bytes.is_empty() {
+            match differences::write(&mut sender, bytes.clone()) {
+                Ok(0) | Err(p::WriteError::Blocked) => break,
+                Ok(written) => bytes = bytes.slice(written.min(bytes.len())..),
+                Err(p::WriteError::Stopped(_) | p::WriteError::ClosedStream) => return Bytes::new(),
+            }
+        }
+        bytes
+    }
+
+    fn end_one_way(&mut self, stream: u64) {
+        self.finish(stream);
+    }
+
+    fn read_bytes(&mut self, stream: u64, into: &mut Vec<u8>) -> bool {
+        let Some((_, connection)) = &mut self.connection else { return false };
+        let mut receiver = connection.recv_stream(stream_id(stream));
+        let Ok(mut chunks) = receiver.read(true) else { return true };
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => into.extend_from_slice(&chunk.bytes),
+                Ok(None) | Err(p::ReadError::Reset(_)) => break true,
+                Err(p::ReadError::Blocked) => break false,
+            }
+        };
+        // Whether that calls for a packet is seen when packets are asked for, which follows in any case.
+        let _ = chunks.finalize();
+        ended
     }
 }

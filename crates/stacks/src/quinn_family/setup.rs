@@ -5,6 +5,7 @@ use super::connection::Connection;
 use super::counting::Counting;
 use super::null_crypto::Null;
 use super::{Factory, control, differences, proto as p};
+use crate::calls;
 use crate::clock::{Calendar, Clock};
 use crate::config::{Cipher, Config, Error, Windows};
 use crate::connection::{VERSION_1, VERSION_DRAFT_29};
@@ -17,6 +18,7 @@ use crate::{seeds, tls};
 use bytes::Bytes;
 use haltere_net::rng::Stream;
 use haltere_transport::quic::Session;
+use haltere_transport::roq::KEEP_ALIVE;
 use haltere_transport::{Endpoint, Role};
 use p::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use std::collections::VecDeque;
@@ -25,7 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// One end of a connection.
 pub(crate) fn endpoint(config: Config, handles: Handles) -> Result<Box<dyn Endpoint>, Error> {
-    around(config, handles, parts)
+    if config.over_quic.is_some() { calls::around(config, handles, parts) } else { around(config, handles, parts) }
 }
 
 /// Makes the endpoint's parts.
@@ -89,6 +91,9 @@ impl Setup<'_> {
         transport.mtu_discovery_config(Some(search)).enable_segmentation_offload(false);
         let factory = control::factory(config, self.handles, self.clock, self.meter);
         transport.congestion_controller_factory(factory);
+        if config.over_quic.is_some() && config.role == Role::Client {
+            transport.keep_alive_interval(Some(Duration::from_nanos(KEEP_ALIVE.as_nanos())));
+        }
         if config.multipath {
             differences::allow_paths(&mut transport, config.addresses.len());
         }

@@ -6,6 +6,7 @@ mod handshake;
 mod multipath;
 mod opening;
 mod outside;
+mod over_quic;
 mod paths;
 mod properties;
 mod qlog;

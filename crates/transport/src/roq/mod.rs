@@ -6,28 +6,34 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `streams` | packets on streams |
+//! | `call` | the call, whoever implements QUIC |
+//! | `streams` | packets on streams of the model |
+//! | `wire` | the bytes of packets on other implementations |
 //! | `unlimited` | QUIC without a congestion control of its own |
 //!
 //! Reports and padding go in DATAGRAM frames, media there or on streams. QUIC encrypts, so that RTP needs no SRTP. There is one flow
 //! identifier, and a frame that is late is not cancelled (section 5.2.2).
 
+mod call;
 mod streams;
 mod unlimited;
+pub mod wire;
 
 use crate::cc::{self, Algorithm};
 use crate::media::Frame;
 use crate::path::{AddressChange, PathError, PathView};
 use crate::quic::{self, DatagramFrame, sizes};
 use crate::rtp::control::Control;
-use crate::rtp::{self, Media, Packet, RTP_HEADERS, Report, Session};
+use crate::rtp::{self, Packet, RTP_HEADERS};
 use crate::spares::Spares;
 use crate::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use haltere_net::rng::Stream;
 use haltere_net::{Cx, Ecn, PathId, Span, Time};
 use std::sync::Arc;
 use streams::{Incoming, Outgoing};
-use unlimited::UNLIMITED;
+
+pub use call::{Call, Carrier};
+pub use unlimited::UNLIMITED;
 
 /// Bytes of the flow identifier, which is less than 64 (section 5.1).
 const FLOW: u32 = 1;
@@ -37,7 +43,7 @@ const HEADERS: u32 = sizes::IP_UDP + sizes::SHORT_HEADER + 2 + sizes::TAG + 1 + 
 /// Bytes of the least UDP payload that are left for longer packet numbers and for the number in a repair (RFC 4588 section 4).
 const SPARE: u32 = 2 + 2;
 /// Silence after which the client sends a PING: half of QUIC's idle timeout here (RFC 9000 section 10.1.2 advises to send before it ends).
-const KEEP_ALIVE: Span = Span::from_secs(15);
+pub const KEEP_ALIVE: Span = Span::from_secs(15);
 
 /// Which frames of QUIC carry media (section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -112,30 +118,54 @@ impl Config {
     }
 }
 
+/// A call whose packets, also repairs, go into DATAGRAM frames of so many bytes of data.
+pub fn fitted(media: rtp::Config, datagram: u32) -> rtp::Config {
+    let payload = datagram.saturating_sub(FLOW + RTP_HEADERS + rtp::ORIGINAL);
+    rtp::Config { max_packet: media.max_packet.min(media.headers + payload), ..media }
+}
+
 /// One end of a call over QUIC.
 pub struct Connection {
-    mapping: Mapping,
+    call: Call,
     quic: quic::Connection,
-    session: Session,
     outgoing: Outgoing,
     incoming: Incoming,
-    /// Whether the connection has ended.
-    over: bool,
+}
+
+/// The model's QUIC as it carries a call.
+struct Below<'a> {
+    quic: &'a mut quic::Connection,
+    outgoing: &'a mut Outgoing,
+}
+
+impl Carrier for Below<'_> {
+    fn max_datagram(&mut self) -> u32 {
+        self.quic.max_datagram()
+    }
+    fn send_datagram(&mut self, packet: Packet) {
+        let bytes = FLOW + packet.bare_len();
+        self.quic.send_datagram_frame(DatagramFrame { bytes, packet: Some(Arc::new(packet)) });
+    }
+    fn open(&mut self) -> Option<StreamId> {
+        self.quic.open()
+    }
+    fn write(&mut self, stream: StreamId, packet: Arc<Packet>) {
+        self.outgoing.write(stream, packet, self.quic);
+    }
+    fn finish(&mut self, stream: StreamId) {
+        self.quic.finish(stream);
+    }
 }
 
 impl Connection {
     /// An end that has not begun.
     pub fn new(config: Config) -> Connection {
         let quic = quic::Connection::new(config.connection());
-        // QUIC repairs what streams carry (section 5.2.2).
-        let repair = config.media.repair && config.mapping == Mapping::Datagrams;
         Connection {
-            mapping: config.mapping,
+            call: Call::new(config.media, config.mapping),
             quic,
-            session: Session::new(rtp::Config { repair, ..config.media }),
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
-            over: false,
         }
     }
 
@@ -149,96 +179,27 @@ impl Connection {
         while let Some(event) = self.quic.poll_event() {
             match event {
                 Event::Connected => {
-                    if let Some(rtt) = self.quic.path_view(PathId(0)).and_then(|path| path.srtt) {
-                        self.session.on_first_rtt(rtt);
-                    }
-                    self.session.open(cx.now);
+                    let rtt = self.quic.path_view(PathId(0)).and_then(|path| path.srtt);
+                    self.call.open(rtt, cx.now);
                 }
                 Event::Readable(id) => {
                     let bytes = self.quic.read(id, cx.now);
                     for packet in self.incoming.read(id, bytes) {
-                        self.on_packet_of_call(&packet, ecn, cx);
+                        self.call.on_packet(&packet, ecn, cx);
                     }
                 }
                 Event::Finished(id) => self.incoming.on_finished(id),
                 // A call has no end of its own: the peer is silent.
-                Event::Closed => self.fail(CloseReason::IdleTimeout),
-                Event::Failed(reason) => self.fail(reason),
+                Event::Closed => self.call.fail(CloseReason::IdleTimeout),
+                Event::Failed(reason) => self.call.fail(reason),
                 _ => {}
             }
         }
         while let Some(frame) = self.quic.next_datagram_frame() {
             if let Some(packet) = frame.packet {
-                self.on_packet_of_call(&packet, ecn, cx);
+                self.call.on_packet(&packet, ecn, cx);
             }
         }
-    }
-
-    fn fail(&mut self, reason: CloseReason) {
-        if !self.over {
-            self.over = true;
-            self.session.tell(Event::Failed(reason));
-        }
-    }
-
-    fn on_packet_of_call(&mut self, packet: &Packet, ecn: Ecn, cx: &mut Cx<'_>) {
-        match packet {
-            Packet::Media(media) => {
-                let bytes = media.len_with(self.session.config().headers);
-                self.session.on_media(media, (bytes, ecn), cx.now);
-            }
-            Packet::Reports(reports) => self.session.on_reports(reports, cx),
-            Packet::Check(_) => {}
-        }
-    }
-
-    /// Gives QUIC what the session lets go now.
-    fn hand_over(&mut self, cx: &mut Cx<'_>) {
-        if self.over || !self.session.is_open() {
-            return;
-        }
-        while let Some(reports) = self.session.reports(cx.now) {
-            self.send_reports(reports);
-        }
-        while let Some(media) = self.session.media(cx) {
-            self.send_media(media);
-        }
-        self.outgoing.write(self.mapping, &mut self.quic);
-    }
-
-    fn send_media(&mut self, media: Media) {
-        let packet = Packet::Media(media);
-        if self.mapping == Mapping::Datagrams || media.part.is_none() {
-            self.send_datagram(packet);
-        } else {
-            self.outgoing.send(Arc::new(packet), self.mapping, &mut self.quic);
-        }
-    }
-
-    /// Sends reports, those that are too long for a DATAGRAM frame in parts.
-    fn send_reports(&mut self, mut reports: Vec<Report>) {
-        let most = self.quic.max_datagram().saturating_sub(FLOW);
-        while !reports.is_empty() {
-            let packet = Packet::Reports(std::mem::take(&mut reports));
-            if packet.bare_len() <= most {
-                self.send_datagram(packet);
-                return;
-            }
-            let Packet::Reports(mut whole) = packet else { return };
-            let half = whole.len() / 2;
-            if half > 0 {
-                reports = whole.split_off(half);
-                self.send_reports(whole);
-            } else if let Some((one, other)) = whole.pop().and_then(Report::halves) {
-                self.send_reports(vec![one]);
-                reports = vec![other];
-            }
-        }
-    }
-
-    fn send_datagram(&mut self, packet: Packet) {
-        let bytes = FLOW + packet.bare_len();
-        self.quic.send_datagram_frame(DatagramFrame { bytes, packet: Some(Arc::new(packet)) });
     }
 }
 
@@ -263,14 +224,11 @@ impl Endpoint for Connection {
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
         self.quic.on_wake(cx);
         self.take(Ecn::NotEct, cx);
-        if !self.over {
-            self.session.on_wake(cx.now);
-        }
+        self.call.on_wake(cx.now);
     }
 
     fn next_wake(&self) -> Time {
-        let session = if self.session.is_open() && !self.over { self.session.next_wake() } else { Time::NEVER };
-        self.quic.next_wake().min(session)
+        self.quic.next_wake().min(self.call.next_wake())
     }
 
     fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<haltere_net::Packet<Body>> {
@@ -278,9 +236,9 @@ impl Endpoint for Connection {
     }
 
     fn make_packet(&mut self, spares: &mut Spares, cx: &mut Cx<'_>) -> Option<haltere_net::Packet<Body>> {
-        self.hand_over(cx);
+        self.call.hand_over(&mut Below { quic: &mut self.quic, outgoing: &mut self.outgoing }, cx);
         let mut packet = self.quic.make_packet(spares, cx)?;
-        if self.mapping != Mapping::Datagrams
+        if !self.call.in_datagrams()
             && let Body::Quic(datagram) = &mut packet.body
         {
             self.outgoing.note(datagram);
@@ -289,18 +247,16 @@ impl Endpoint for Connection {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.session.poll_event()
+        self.call.poll_event()
     }
 
     fn send_frame(&mut self, frame: Frame, cx: &mut Cx<'_>) -> bool {
-        if !self.over {
-            self.session.send_frame(frame, cx.now);
-        }
+        self.call.send_frame(frame, cx.now);
         true
     }
 
     fn want_key_frame(&mut self) {
-        self.session.want_key_frame();
+        self.call.want_key_frame();
     }
 
     fn open(&mut self) -> Option<StreamId> {
@@ -314,11 +270,7 @@ impl Endpoint for Connection {
     fn close(&mut self) {}
 
     fn stats(&self) -> Stats {
-        let quic = self.quic.stats();
-        // Packets in which QUIC sends again, and repairs of RTP. One packet may hold several of them.
-        let again = quic.retransmitted_packets + self.session.stats.retransmitted_packets;
-        let retransmitted_packets = again.min(quic.sent_packets);
-        Stats { retransmitted_packets, ..quic }
+        self.call.stats(self.quic.stats())
     }
 
     fn bytes_in_flight(&self, path: PathId) -> u64 {

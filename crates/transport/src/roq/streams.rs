@@ -1,6 +1,6 @@
-//! RTP packets on streams (draft-ietf-avtcore-rtp-over-quic-14 section 5.2): which stream each takes, and their way back from there.
+//! RTP packets on streams of the model's QUIC (draft-ietf-avtcore-rtp-over-quic-14 section 5.2), and their way back from there.
 
-use super::{FLOW, Mapping};
+use super::FLOW;
 use crate::quic::{self, Frame, StreamContent, varint_len};
 use crate::rtp::Packet;
 use crate::{Endpoint, StreamId};
@@ -13,54 +13,22 @@ type Placed = (u64, Arc<Packet>);
 /// The sending half.
 #[derive(Default)]
 pub(super) struct Outgoing {
-    /// Packets that wait for a stream, which the peer does not allow yet.
-    waiting: VecDeque<Arc<Packet>>,
-    /// The stream to which packets are written, and the bytes written.
-    open: Option<(StreamId, u64)>,
     /// The packets of each stream that is not over.
     placed: BTreeMap<u64, VecDeque<Placed>>,
 }
 
 impl Outgoing {
-    /// Sends a packet with media on the stream that it belongs to.
-    pub fn send(&mut self, packet: Arc<Packet>, mapping: Mapping, quic: &mut quic::Connection) {
-        self.waiting.push_back(packet);
-        self.write(mapping, quic);
-    }
-
-    /// Writes the packets that wait, as far as the peer allows streams.
-    pub fn write(&mut self, mapping: Mapping, quic: &mut quic::Connection) {
-        while let Some(packet) = self.waiting.front() {
-            let Packet::Media(media) = &**packet else {
-                self.waiting.pop_front();
-                continue;
-            };
-            let begins = media.part.is_some_and(|part| {
-                part.sequence == part.first && (mapping == Mapping::StreamPerFrame || part.frame.key)
-            });
-            let ends = mapping == Mapping::StreamPerFrame
-                && media.part.is_some_and(|part| part.sequence + 1 == part.first + u64::from(part.parts));
-            if begins && let Some((id, _)) = self.open.take() {
-                quic.finish(id);
-            }
-            let Some((id, before)) = self.open.or_else(|| Some((quic.open()?, 0))) else { return };
-            if before == 0 {
-                self.placed.retain(|id, _| !quic.is_over(StreamId(*id)));
-            }
-            let bytes = packet.bare_len();
-            let begin = if before == 0 { FLOW } else { 0 };
-            let bytes = u64::from(begin + varint_len(u64::from(bytes)) + bytes);
-            quic.write(id, bytes);
-            self.open = Some((id, before + bytes));
-            self.placed
-                .entry(id.0)
-                .or_default()
-                .extend(self.waiting.pop_front().map(|packet| (before + bytes, packet)));
-            if ends {
-                quic.finish(id);
-                self.open = None;
-            }
+    /// Writes a packet to a stream, with the flow identifier before the first.
+    pub fn write(&mut self, id: StreamId, packet: Arc<Packet>, quic: &mut quic::Connection) {
+        let before = self.placed.get(&id.0).and_then(|placed| placed.back()).map(|placed| placed.0);
+        if before.is_none() {
+            self.placed.retain(|id, _| !quic.is_over(StreamId(*id)));
         }
+        let bytes = packet.bare_len();
+        let begin = if before.is_none() { FLOW } else { 0 };
+        let bytes = u64::from(begin + varint_len(u64::from(bytes)) + bytes);
+        quic.write(id, bytes);
+        self.placed.entry(id.0).or_default().push_back((before.unwrap_or(0) + bytes, packet));
     }
 
     /// How many streams are not over.

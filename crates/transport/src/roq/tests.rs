@@ -4,6 +4,7 @@ use super::*;
 use crate::media::News;
 use crate::rtp::Arrivals;
 use crate::rtp::Form;
+use crate::rtp::Report;
 use crate::rtp::control::{self, GCC};
 use haltere_net::ComponentId;
 use haltere_net::rng::Streams;
@@ -117,7 +118,7 @@ fn rtp_repairs_what_datagrams_lose_and_quic_what_streams_do() {
     for mapping in ALL {
         let course = call(&path, 20, |role| Config { inner: Inner::None, ..config(role, GCC, mapping) });
         let said = format!("{mapping:?}: {:?}, {} of {}", course.stats, course.came.len(), course.sent);
-        let repairs = course.server.session.stats.retransmitted_packets;
+        let repairs = course.server.call.session.stats.retransmitted_packets;
         assert_eq!(mapping == Mapping::Datagrams, repairs > 20, "{repairs} repairs, {said}");
         assert!(course.stats.retransmitted_packets > 20 && course.stats.lost_packets > 20, "{said}");
         assert!(course.came.len() as u64 + 15 > course.sent, "{said}");
@@ -147,7 +148,7 @@ fn a_lost_packet_holds_up_its_group_on_one_stream_and_its_frame_alone_on_several
         let course = call(&path(), 4, |role| config(role, GCC, mapping));
         assert!(course.stats.lost_packets == 1 && course.came.len() as u64 + 8 > course.sent, "{:?}", course.stats);
         let frames = course.came.windows(2).filter(|pair| pair[1].0 < pair[0].0).count();
-        (frames, course.server.session.stats.lost_packets)
+        (frames, course.server.call.session.stats.lost_packets)
     };
     // Later frames come before the one that waits, whose packets count as lost for the congestion control of media.
     let (frames, lost) = overtaken(Mapping::StreamPerFrame);
@@ -208,11 +209,9 @@ fn reports_that_are_too_long_go_in_parts_that_tell_the_same() {
     let at = |n: u64| Time::ZERO + Span::from_micros(n);
     let packets: Vec<_> = (0..5000).map(|n| (n, at(n), Ecn::NotEct)).collect();
     let arrivals = Arrivals { packets, at: at(9000), form: Form::PerPacket };
-    client.send_reports(vec![
-        Report::KeyFrame,
-        Report::Missing((0..1000).map(|n| 20 * n).collect()),
-        Report::Arrivals(arrivals),
-    ]);
+    let reports =
+        vec![Report::KeyFrame, Report::Missing((0..1000).map(|n| 20 * n).collect()), Report::Arrivals(arrivals)];
+    call::send_reports(reports, &mut Below { quic: &mut client.quic, outgoing: &mut client.outgoing });
     assert_eq!(client.datagram_counts().dropped, before.dropped);
     let (mut told, mut missing, mut now) = (Vec::new(), Vec::new(), Time::ZERO + Span::from_secs(2));
     for _ in 0..100 {
@@ -242,5 +241,5 @@ fn reports_that_are_too_long_go_in_parts_that_tell_the_same() {
 fn a_silent_peer_ends_the_call() {
     let path = Path { lost: |number| number > 100, ..Path::default() };
     let course = call(&path, 60, |role| config(role, GCC, Mapping::Datagrams));
-    assert!(course.client.over && course.client.next_wake() == Time::NEVER);
+    assert!(course.client.call.is_over() && course.client.next_wake() == Time::NEVER);
 }

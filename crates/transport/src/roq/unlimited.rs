@@ -20,7 +20,7 @@ static ENTRY: Implementation = Implementation {
 };
 
 /// No congestion control. It is none of a contender's own, as a connection of its own would flood a path.
-pub(super) const UNLIMITED: Algorithm = Handle(&ENTRY);
+pub const UNLIMITED: Algorithm = Handle(&ENTRY);
 
 fn build(_: Config) -> Box<dyn CongestionController> {
     Box::new(Unlimited)

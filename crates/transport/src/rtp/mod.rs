@@ -10,6 +10,7 @@
 //! | `sender` | packets in the order of leaving, the pacer, repairs |
 //! | `receiver` | frames of packets, reports, requests for repairs |
 //! | `session` | both halves as one end, whatever carries its packets |
+//! | `wire` | the bytes of packets, for those that carry real ones |
 //!
 //! The two ends have agreed on everything before the run: there is no signalling and no DTLS. The client opens the path with a check
 //! of ICE, which the server answers (RFC 8445 section 7).
@@ -19,9 +20,10 @@ mod packet;
 mod receiver;
 mod sender;
 mod session;
+pub mod wire;
 
-pub(crate) use packet::RTP_HEADERS;
 pub use packet::{Arrivals, Check, Form, IP_UDP, MEDIA, Media, Packet, Part, Report, Summarised};
+pub(crate) use packet::{ORIGINAL, RTP_HEADERS};
 
 use crate::media::Frame;
 use crate::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
@@ -39,7 +41,7 @@ const CHECKS: u32 = 7;
 const LAST: u64 = 16;
 
 /// The set-up of one end.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
     /// Which end it is.
     pub role: Role,

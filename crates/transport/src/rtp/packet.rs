@@ -18,7 +18,7 @@ pub const MEDIA: u32 = IP_UDP + RTP + EXTENSION + TAG;
 /// Bytes of RTP's headers alone, without those of what carries the packet.
 pub(crate) const RTP_HEADERS: u32 = RTP + EXTENSION;
 /// Bytes by which a repair is longer: the number of the packet that it repairs (RFC 4588 section 4).
-const ORIGINAL: u32 = 2;
+pub(crate) const ORIGINAL: u32 = 2;
 /// Bytes of all headers of a packet with reports: also SRTCP's index and tag (RFC 3711 section 3.4).
 const SRTCP: u32 = IP_UDP + 4 + TAG;
 /// Bytes at the beginning of each report: RTCP's header and the numbers of two sources (RFC 4585 section 6.1).

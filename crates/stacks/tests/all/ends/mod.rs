@@ -1,6 +1,7 @@
 //! Endpoints and links for the tests of stacks.
 #![allow(dead_code)]
 
+pub mod calls;
 #[path = "../../../../transport/tests/all/common/mod.rs"]
 pub mod common;
 pub mod wire;
