@@ -197,6 +197,64 @@ def alive_by_queue(tables: Tables) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+MEDIA = ("gcc", "nada", "scream")
+WAYS = ("NewReno", "CUBIC", "BBR", "none", "none, a stream a frame", "none, a stream a group")
+OURS = ("NewReno of ours", "CUBIC of ours")
+STACKS = ("model", "quinn", "noq")
+LOSSY, LOSSLESS = "1 % lost", "nothing lost by chance"
+
+
+def of_nested(tables: Tables, media: str, way: str, path: str) -> list[float] | None:
+    """Return the rate, Mbit/s, the latency of 95 % of the frames, ms, and the freezes of a call: means over
+    replications; `None` if there is no such call."""
+    runs = tables.experiment_runs("nested").filter(
+        pl.col("status") == "ok", pl.col("media") == media, pl.col("way") == way, pl.col("path") == path
+    )
+    if runs.is_empty():
+        return None
+    calls = runs.join(tables.flows, on="run_id").sort("replication")
+    names = {"goodput_bps": 1e-6, "glass_to_glass_p95_s": 1e3, "freezes": 1.0}
+    return [scale * float(np.mean(calls[name].cast(pl.Float64).to_numpy())) for name, scale in names.items()]
+
+
+def in_words(found: list[float] | None) -> str:
+    """Return a rate, a latency and freezes as a cell of a table."""
+    return "" if found is None else f"{found[0]:.2f}, {found[1]:.0f}, {found[2]:.1f}"
+
+
+@value
+def nested(tables: Tables) -> pl.DataFrame:
+    """Calls over QUIC in the model, by what decides below, with 1 % of the packets lost: rate in Mbit/s, latency of
+    95 % of the frames in ms, freezes."""
+    rows = [
+        {"below RTP": label} | {f"`{media}`": in_words(of_nested(tables, media, way, LOSSY)) for media in MEDIA}
+        for label, way in (("UDP", "UDP"), *((f"QUIC with {way}", f"model: {way}") for way in WAYS))
+    ]
+    return pl.DataFrame(rows)
+
+
+@value
+def nested_stacks(tables: Tables) -> pl.DataFrame:
+    """The same with production QUIC beside the model's."""
+    rows = []
+    for media in MEDIA:
+        for way in (*WAYS, *OURS):
+            cells = {stack: in_words(of_nested(tables, media, f"{stack}: {way}", LOSSY)) for stack in STACKS}
+            rows.append({"control of media": f"`{media}`", "below": way} | cells)
+    return pl.DataFrame(rows)
+
+
+@value
+def nested_lossless(tables: Tables) -> pl.DataFrame:
+    """Calls over QUIC in the model and in quinn without losses by chance, a queue of one bandwidth-delay product."""
+    ways = {"UDP": "UDP"} | {f"{stack}, {way}": f"{stack}: {way}" for stack in ("model", "quinn") for way in WAYS}
+    rows = [
+        {"below RTP": label} | {f"`{media}`": in_words(of_nested(tables, media, way, LOSSLESS)) for media in MEDIA}
+        for label, way in ways.items()
+    ]
+    return pl.DataFrame(rows)
+
+
 def share(tables: Tables, control: str, queue: str) -> float:
     """Return the share of a control's calls at a queue that are alive."""
     return float(np.mean([alive(tables, control, network, at) for network, at in places(queue)]))
