@@ -235,7 +235,7 @@ def nested(tables: Tables) -> pl.DataFrame:
 
 @value
 def nested_stacks(tables: Tables) -> pl.DataFrame:
-    """The same with production QUIC beside the model's."""
+    """Calls over production QUIC beside those over the model's, as in `nested`."""
     rows = []
     for media in MEDIA:
         for way in (*WAYS, *OURS):
