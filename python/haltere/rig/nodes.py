@@ -382,8 +382,8 @@ def _report(flow: _Flow, row: Json) -> Json:
         measured = dataclasses.asdict(flow.program.read(flow.here))
     except (ProgramError, OSError, LookupError) as error:
         return report | {"error": str(error)}
-    del measured["details"]
-    return report | measured
+    names = ("completion_s", "handshake_s", "first_byte_s", "bytes", "error")
+    return report | {name: measured[name] for name in names}
 
 
 _UNFINISHED = "not finished after"

@@ -190,10 +190,10 @@ fn with_call(number: u64) -> Value {
     given
 }
 
-#[test]
-fn calls_over_random_links_end_well_or_for_an_expected_reason() {
+/// Calls over the random links of ten thousand scenarios end well, or for an expected reason; no packet is made or lost without a cause.
+fn over_random_links(numbers: std::ops::Range<u64>) {
     let mut wrong = Vec::new();
-    for number in 0..1000 {
+    for number in numbers {
         let given = with_call(number);
         let result = run(&scenario(&given), number, 0).unwrap_or_else(|e| panic!("case {number}: {e}"));
         if let Some(flaw) = flaw(&given, &result) {
@@ -203,6 +203,27 @@ fn calls_over_random_links_end_well_or_for_an_expected_reason() {
         assert!(call.frames_shown <= call.frames_sent, "case {number}: {call:?}");
     }
     assert!(wrong.is_empty(), "{} cases went wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+// In parts, so that they run in parallel.
+#[test]
+fn the_first_2500_calls_over_random_links() {
+    over_random_links(0..2500);
+}
+
+#[test]
+fn the_second_2500_calls_over_random_links() {
+    over_random_links(2500..5000);
+}
+
+#[test]
+fn the_third_2500_calls_over_random_links() {
+    over_random_links(5000..7500);
+}
+
+#[test]
+fn the_fourth_2500_calls_over_random_links() {
+    over_random_links(7500..10_000);
 }
 
 #[test]
