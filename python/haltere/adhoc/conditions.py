@@ -12,7 +12,6 @@ from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from haltere import core
 from haltere import fidelity as fidelities
 from haltere.adhoc import moves, probes
 from haltere.adhoc.presets import FILE, known_preset, preset_table, refuse_beside_preset
@@ -512,6 +511,8 @@ _PATH_FIELDS = frozenset(field.name for field in fields(PathConditions))
 
 def is_call(contender: str) -> bool:
     """Whether a contender carries calls."""
+    from haltere import core  # noqa: PLC0415 (help loads nothing heavy)
+
     return contender.partition("/")[0].partition("@")[0] in core.OF_CALLS
 
 
