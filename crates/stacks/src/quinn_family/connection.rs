@@ -326,7 +326,7 @@ impl CarriesCalls for Connection {
         let Some((_, connection)) = &mut self.connection else { return Ok(()) };
         match connection.datagrams().send(data, false) {
             Err(p::SendDatagramError::Blocked(data)) => Err(data),
-            // What fits into no packet is lost, as on a path.
+            // A datagram that fits into no packet is lost, as on a path.
             Ok(()) | Err(_) => Ok(()),
         }
     }

@@ -102,11 +102,11 @@ class Seen:
         return Series(one["t_s"], one["v"])
 
     def cut(self, t: float) -> list[tuple[Any, ...]]:
-        """Return all that was recorded before a time."""
+        """Return all that was recorded before a time, without the capacity of a link, which is the scenario's own."""
         return [
             (*key, [(at, v) for at, v in zip(one["t_s"], one["v"], strict=True) if at < t])
             for key, one in sorted(self._series.items())
-            if one["t_s"] and one["t_s"][0] < t
+            if key[1] != "capacity" and one["t_s"] and one["t_s"][0] < t
         ]
 
     @cached_property
