@@ -298,7 +298,7 @@ impl FlowSpec {
     pub fn flow(mut self, path: &str, frame: &Frame<'_>) -> Result<Repeated, ScenarioError> {
         let at = |field: &str| format!("{path}.{field}");
         self.check_app(path)?;
-        let paired = self.pairs.map(|pairs| pairs.numbers(&at("pairs"), frame.topology)).transpose()?;
+        let paired = self.pairs.as_ref().map(|pairs| pairs.numbers(&at("pairs"), frame.topology)).transpose()?;
         if self.pair.is_some() && paired.is_some() {
             return Err(error(at("pairs"), "the flow has a pair already: leave one of pair and pairs out"));
         }

@@ -4,6 +4,7 @@ use super::topology::{Kind, Topology};
 use super::{ScenarioError, error};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The two hosts of a flow, a probe or a load.
@@ -17,10 +18,20 @@ pub struct Place {
     pub client: Arc<str>,
 }
 
-/// Which pairs of a dumbbell.
+/// Which pairs of a dumbbell, or stations of a cell.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "\"all\", \"even\", \"odd\", or a list of the pairs' numbers, such as [0, 1, 2]")]
+pub(crate) enum Pairs {
+    /// Those that a word names.
+    Named(NamedPairs),
+    /// Those with these numbers.
+    Numbered(Vec<u32>),
+}
+
+/// A word for several pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Pairs {
+pub(crate) enum NamedPairs {
     /// All pairs.
     All,
     /// Every second pair, from pair 0 on.
@@ -31,24 +42,46 @@ pub(crate) enum Pairs {
 
 impl Pairs {
     /// The numbers of these pairs, among those of a topology; `path` is the path of the field.
-    pub fn numbers(self, path: &str, topology: &Topology) -> Result<Vec<u32>, ScenarioError> {
-        let (remedy, count) = match topology {
-            Topology::Dumbbell { pairs, .. } => {
-                ("the dumbbell has one pair, number 0: give topology.pairs at least 2", *pairs)
-            }
-            Topology::Cell { cell, .. } => (
-                "the cell has one station, number 0: give topology.cell.stations at least 2",
-                cell.stations.len() as u32,
-            ),
+    pub fn numbers(&self, path: &str, topology: &Topology) -> Result<Vec<u32>, ScenarioError> {
+        let remedy = match topology.kind() {
+            Kind::Dumbbell => "the dumbbell has one pair, number 0: give topology.pairs at least 2",
+            Kind::Cell => "the cell has one station, number 0: give topology.cell.stations at least 2",
             _ => return Err(error(path, "only a dumbbell and a cell have pairs: leave it out")),
         };
+        let count = topology.pair_count();
         let numbers: Vec<u32> = match self {
-            Pairs::All => (0..count).collect(),
-            Pairs::Even => (0..count).step_by(2).collect(),
-            Pairs::Odd => (1..count).step_by(2).collect(),
+            Pairs::Named(NamedPairs::All) => (0..count).collect(),
+            Pairs::Named(NamedPairs::Even) => (0..count).step_by(2).collect(),
+            Pairs::Named(NamedPairs::Odd) => (1..count).step_by(2).collect(),
+            Pairs::Numbered(numbers) if numbers.is_empty() => {
+                return Err(error(path, "the list is empty: give the number of at least one pair"));
+            }
+            Pairs::Numbered(numbers) => numbers.clone(),
         };
-        if numbers.is_empty() { Err(error(path, remedy)) } else { Ok(numbers) }
+        if numbers.is_empty() {
+            return Err(error(path, remedy));
+        }
+        let mut met = BTreeSet::new();
+        for number in &numbers {
+            if *number >= count {
+                return Err(error(path, no_pair(*number, topology)));
+            }
+            if !met.insert(number) {
+                return Err(error(
+                    path,
+                    format!("pair {number} stands twice: give it once, and copies = 2 for two flows"),
+                ));
+            }
+        }
+        Ok(numbers)
     }
+}
+
+/// Says that a topology has no pair of a number.
+fn no_pair(number: u32, topology: &Topology) -> String {
+    let (kind, parts) = if topology.kind() == Kind::Cell { ("cell", "stations") } else { ("dumbbell", "pairs") };
+    let count = topology.pair_count();
+    format!("{number}: the {kind} has {count} {parts}, numbered from 0 to {}", count.saturating_sub(1))
 }
 
 /// One of the two hosts.
@@ -89,13 +122,8 @@ impl PlaceSpec {
                 return Err(error(format!("{path}.{field}"), "only a graph names nodes: use pair, or leave it out"));
             }
         }
-        let (pair, count) = (self.pair.unwrap_or(0), topology.pair_count());
-        topology.pair(pair).ok_or_else(|| {
-            let (kind, parts) =
-                if topology.kind() == Kind::Cell { ("cell", "stations") } else { ("dumbbell", "pairs") };
-            let message = format!("{pair}: the {kind} has {count} {parts}, numbered from 0 to {}", count - 1);
-            error(format!("{path}.pair"), message)
-        })
+        let pair = self.pair.unwrap_or(0);
+        topology.pair(pair).ok_or_else(|| error(format!("{path}.pair"), no_pair(pair, topology)))
     }
 
     /// The nodes of a graph.

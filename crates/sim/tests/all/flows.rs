@@ -18,6 +18,9 @@ fn a_flow_for_pairs_is_one_flow_for_each_of_them() {
     let expected = [(0, "tcp/cubic"), (2, "tcp/cubic"), (4, "tcp/cubic"), (1, "quic/cubic"), (3, "quic/cubic")];
     assert_eq!(found, expected);
     assert_eq!(dumbbell(7, json!([flow("all", "tcp/bbr")])).unwrap().flows.len(), 7);
+    let numbered = json!([{ "contender": "tcp/cubic", "size": "1kB", "pairs": [3, 1] }]);
+    let pairs: Vec<u32> = dumbbell(5, numbered).unwrap().flows.iter().map(|flow| flow.place.pair).collect();
+    assert_eq!(pairs, [3, 1]);
 }
 
 #[test]
@@ -28,6 +31,12 @@ fn flows_for_pairs_that_are_not_there_are_refused() {
     assert!(dumbbell(2, both).unwrap_err().contains("leave one of pair and pairs out"));
     let all = json!([{ "contender": "tcp/cubic", "size": "1kB", "pairs": "all" }, { "contender": "tcp/cubic", "size": "1kB" }]);
     assert!(dumbbell(100_000, all).unwrap_err().contains("100001 flows are too many"));
+    let refused =
+        |pairs: Value| dumbbell(3, json!([{ "contender": "tcp/cubic", "size": "1kB", "pairs": pairs }])).unwrap_err();
+    assert!(refused(json!([0, 3])).contains("3: the dumbbell has 3 pairs, numbered from 0 to 2"));
+    assert!(refused(json!([1, 1])).contains("pair 1 stands twice: give it once"));
+    assert!(refused(json!([])).contains("the list is empty: give the number of at least one pair"));
+    assert!(refused(json!("al")).contains("\"all\", \"even\", \"odd\", or a list"));
 }
 
 #[test]
