@@ -103,7 +103,7 @@ def test_what_a_study_keeps_says_whether_it_is_stale(folder: Path) -> None:
         found = campaign.read(folder, name)
         assert found is not None
         assert found.stale == canary.why_stale(found, folder), f"{name}: `haltere pages --canary` notes it"
-        assert campaign.file_of(folder, name).stat().st_size < 80_000
+        assert campaign.file_of(folder, name).stat().st_size < 60_000
         if name == campaign.MAIN:
             assert any("<!-- kept: campaign -->" in page.read_text() for page in pages_of(folder))
 
@@ -363,7 +363,7 @@ def test_a_file_has_of_a_claim_what_pages_show_and_changes_compare(results: Path
     assert changes.numbers(made.model_copy(update={"claims": (full,)}), again) == []
 
 
-def test_a_file_of_format_1_is_read_and_written_in_format_2(results: Path, study: Path) -> None:
+def test_a_file_of_format_1_is_read_and_written_in_format_3(results: Path, study: Path) -> None:
     made = kept.keep(results, study).kept
     new = json.loads(campaign.file_of(study).read_text())
     old = json.loads(campaign.file_of(study).read_text()) | {"format": 1}
@@ -382,6 +382,40 @@ def test_a_file_of_format_1_is_read_and_written_in_format_2(results: Path, study
     assert read is not None and read.claims == made.claims
     campaign.write(study, "main", read)
     assert json.loads(campaign.file_of(study).read_text()) == new
+
+
+def test_metrics_of_flows_are_lists_and_older_files_name_each(results: Path, study: Path) -> None:
+    made = kept.keep(results, study).kept
+    metrics = {"goodput@first": 1.5, "goodput@second/up": 0.1 + 0.2, "rtt@second/up": 20.0, "fairness": 0.99}
+    run = campaign.Canary(experiment="base", treatment=0, levels={}, fidelity="model", replication=0, metrics=metrics)
+    kept_run = made.model_copy(update={"canary": (run,)})
+    campaign.write(study, "main", kept_run)
+    file = campaign.file_of(study)
+    data = json.loads(file.read_text())
+    assert data["canary"][0]["flows"] == ["first", "second/up"]
+    assert data["canary"][0]["metrics"] == {"goodput": [1.5, 0.1 + 0.2], "rtt": [None, 20.0], "fairness": 0.99}
+    read = campaign.read(study)
+    assert read is not None and read.canary == (run,)
+
+    del data["canary"][0]["flows"]
+    data["canary"][0]["metrics"] = metrics
+    file.write_text(json.dumps(data | {"format": 2}))
+    older = campaign.read(study)
+    assert older is not None and older.canary == (run,)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"flows": 3}, {"flows": ["first"], "metrics": 3}, {"flows": ["first"], "metrics": {"goodput": [1.0, 2.0]}}],
+)
+def test_a_damaged_canary_says_what_to_do(results: Path, study: Path, damage: dict[str, object]) -> None:
+    kept.keep(results, study)
+    file = campaign.file_of(study)
+    data = json.loads(file.read_text())
+    data["canary"][0] |= damage
+    file.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="a file written by `haltere keep`; remove this one"):
+        campaign.read(study)
 
 
 def test_a_variants_file_has_words_of_claims_only_if_they_are_not_those_of_the_main_one(

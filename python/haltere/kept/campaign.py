@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, model_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from haltere import claims
 from haltere.claims import findings
@@ -37,8 +37,8 @@ from haltere.when import results as when
 
 FOLDER = "kept"
 MAIN = "main"
-FORMAT: Final = 2
-"""In format 1 a number and its interval were objects; both are read."""
+FORMAT: Final = 3
+"""In format 1 a number and its interval were objects; up to format 2 each metric of each flow had a name. All are read."""
 _WIDTH = 160
 """Characters of JSON that one line of the file may hold."""
 ASKED: Final = ("why", "when")
@@ -149,7 +149,10 @@ class Claim(_Part):
 
 
 class Canary(_Part):
-    """One run, and every metric that it had, by the metric's name with the flows' label and direction."""
+    """One run, and every metric that it had, by the metric's name with the flows' label and direction: `goodput@first`.
+
+    In the file the metrics of flows are lists, in the order of a list `flows`; `null` stands for what a flow has not.
+    """
 
     experiment: str
     treatment: int
@@ -157,6 +160,37 @@ class Canary(_Part):
     fidelity: str
     replication: int
     metrics: dict[str, float]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_name(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "flows" not in given:
+            return given
+        flows, written, metrics = given["flows"], given.get("metrics"), {}
+        if not isinstance(flows, list) or not isinstance(written, dict):
+            raise ValueError("flows is a list of names, and metrics an object")
+        for name, value in written.items():
+            if not isinstance(value, list):
+                metrics[name] = value
+            elif len(value) != len(flows):
+                raise ValueError(f"{name} has {len(value)} values for {len(flows)} flows")
+            else:
+                parted = zip(flows, value, strict=True)
+                metrics |= {f"{name}@{flow}": one for flow, one in parted if one is not None}
+        return {name: part for name, part in given.items() if name != "flows"} | {"metrics": metrics}
+
+    @model_serializer(mode="wrap")
+    def _by_flow(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written = serialize(self)
+        parted = [name.partition("@") for name in self.metrics]
+        flows = list(dict.fromkeys(flow for _, at, flow in parted if at))
+        metrics: dict[str, Any] = {}
+        for name, at, flow in parted:
+            if at:
+                metrics.setdefault(name, [None] * len(flows))[flows.index(flow)] = self.metrics[f"{name}@{flow}"]
+            else:
+                metrics[name] = self.metrics[name]
+        return {**written, **({"flows": flows} if flows else {}), "metrics": metrics}
 
 
 class Kept(_Part):
@@ -168,7 +202,7 @@ class Kept(_Part):
         stale: why these numbers are no longer what the study gives, or an empty text.
     """
 
-    format: Literal[1, 2] = FORMAT
+    format: Literal[1, 2, 3] = FORMAT
     study: str
     variant: str | None
     fidelities: tuple[str, ...]
