@@ -38,7 +38,7 @@ from haltere.when import results as when
 FOLDER = "kept"
 MAIN = "main"
 FORMAT: Final = 3
-"""In format 1 a number and its interval were objects; up to format 2 each metric of each flow had a name. All are read."""
+"""In format 1 a number and its interval were objects; up to 2 each metric of each flow had a name. All are read."""
 _WIDTH = 160
 """Characters of JSON that one line of the file may hold."""
 ASKED: Final = ("why", "when")
