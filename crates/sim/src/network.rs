@@ -75,6 +75,8 @@ pub struct FlowPath {
     pub moves: Vec<Move>,
     /// When the client connects.
     pub start: Time,
+    /// When both ends fall silent, if they do before they are done.
+    pub end: Option<Time>,
     /// With MQTT: where its messages go.
     pub delivery: Option<DeliveryPath>,
 }
@@ -143,7 +145,9 @@ pub fn network(scenario: &Scenario, streams: &Streams) -> Result<Network, Scenar
             }
         };
         let start = start(flow.start, flow.spread, || streams.named(&format!("flow {i}/start")));
-        flows.push(FlowPath { contender: flow.contender.clone(), server, client, ways, moves, start, delivery });
+        let end = flow.duration.map(|lasts| start + lasts);
+        let contender = flow.contender.clone();
+        flows.push(FlowPath { contender, server, client, ways, moves, start, end, delivery });
     }
     let mut beside = |what: &str, i: usize, beside: &Beside| {
         let Place { server, client, .. } = &beside.place;

@@ -12,11 +12,13 @@ use crate::contender::{Contender, Transport};
 use crate::fidelity::{Fidelity, Subject, of_sockets};
 use crate::network::{FlowPath, HostPath};
 use crate::scenario::{self, Flow, RadioKind, ScenarioError, Task};
-use crate::world::Spawn;
+use crate::world::{Change, Move, Spawn};
 #[cfg(feature = "kernels")]
 use haltere_net::registry::is_file;
+use haltere_net::varying::Period;
 use haltere_net::{FlowKey, Time};
 use haltere_transport::Role;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A flow of a run.
@@ -157,7 +159,7 @@ impl FlowPart {
         shadows: Vec<Contender>,
         (brokers, roster): (&mut Brokers, &mut Roster),
     ) -> Result<FlowPart, ScenarioError> {
-        let flow = &site.scenario.flows[number];
+        let flow = &ended(&site.scenario.flows[number], path.end);
         let kit = kit(site, (number, slots[0]), flow, &path, &shadows)?;
         let HostPath { client, server, .. } = *path.first();
         let key = FlowKey { source: client, destination: server, connection: slots[0].connection() };
@@ -170,7 +172,7 @@ impl FlowPart {
             _ => (fetch(flow, kit.into(), path, slots[0]).map_err(|message| wrong(number, message))?, None),
         };
         let ends = roster.pair(Owner::Flow, number, spawns);
-        Ok(FlowPart { number, spec: flow.clone(), ends, start, key, shadows, delivery })
+        Ok(FlowPart { number, spec: flow.clone().into_owned(), ends, start, key, shadows, delivery })
     }
 }
 
@@ -194,6 +196,14 @@ fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit
     Ok(Kit { programs: Some(Arc::new(found)), module, ..kit })
 }
 
+/// The flow, where a call that ends before the run pauses from then on: its viewer is gone, and misses nothing.
+fn ended(flow: &Flow, end: Option<Time>) -> Cow<'_, Flow> {
+    let (Some(end), Task::Call { call, way }) = (end, &flow.task) else { return Cow::Borrowed(flow) };
+    let mut call = call.clone();
+    call.pauses.push(Period { from: end.since(Time::ZERO), to: Time::NEVER.since(Time::ZERO) });
+    Cow::Owned(Flow { task: Task::Call { call, way: *way }, ..flow.clone() })
+}
+
 /// The processes of a flow without MQTT: one that fetches, and one that answers.
 fn fetch(flow: &Flow, kit: Arc<Kit>, path: FlowPath, slot: Slot) -> Result<[Spawn; 2], String> {
     // Upwards, the process that sends is on the client's host.
@@ -206,6 +216,7 @@ fn fetch(flow: &Flow, kit: Arc<Kit>, path: FlowPath, slot: Slot) -> Result<[Spaw
         Some(_) => (Box::new(ProgramClient::new(remote)), Box::<ProgramServer>::default()),
         None => (talk.client(remote), talk.server()),
     };
+    let end = path.end.filter(|_| flow.call().is_none()).map(|at| Move { at, change: Change::End });
     let client = Spawn {
         connection: Some(slot.connection()),
         class: class(flow),
@@ -215,9 +226,13 @@ fn fetch(flow: &Flow, kit: Arc<Kit>, path: FlowPath, slot: Slot) -> Result<[Spaw
     let server = Spawn {
         class: class(flow),
         radio: radio(up),
+        moves: end.into_iter().collect(),
         ..Spawn::server(path.server, answers, maker(Role::Server)?, vec![slot.port()])
     };
-    Ok([Spawn { moves: path.moves, ..on_paths(&path.ways, client) }, server])
+    let mut moves = path.moves;
+    moves.extend(end);
+    moves.sort_by_key(|next| next.at);
+    Ok([Spawn { moves, ..on_paths(&path.ways, client) }, server])
 }
 
 /// An error in the contender of flow `i`.

@@ -335,6 +335,10 @@ fn refuse(scenario: &Scenario, network: &Network) -> Result<(), ScenarioError> {
             let message = "only the simulator changes the addresses of clients: leave it out";
             return wrong(format!("flows[{i}].{field}"), message);
         }
+        if flow.duration.is_some() {
+            let message = "programs on real hosts go on until the run ends: leave it out, or choose fidelity \"model\"";
+            return wrong(format!("flows[{i}].duration"), message);
+        }
         if let Task::Object { supply: Some(_), .. } = flow.task {
             let message = "programs on real hosts have their data at once: leave it out, or choose fidelity \"model\"";
             return wrong(format!("flows[{i}].supply"), message);

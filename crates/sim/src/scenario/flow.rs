@@ -34,6 +34,8 @@ pub struct Flow {
     pub start: Span,
     /// The largest random delay of the start.
     pub spread: Span,
+    /// How long it lasts from its start; without it, until it or the run ends.
+    pub duration: Option<Span>,
     /// When its ends acknowledge.
     pub ack: Option<AckSpec>,
     /// Moves of the client to another of its addresses.
@@ -141,6 +143,9 @@ pub(super) struct FlowSpec {
     ack: Option<AckSpec>,
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
     start_spread: Option<Quantity<Span>>,
+    /// How long an unlimited flow or a call lasts from its start (default until the run ends): then both ends fall silent.
+    /// What is underway to them is lost.
+    duration: Option<Quantity<Span>>,
     /// The client leaves its address for that of another path, at these times: from one network to another.
     migrate: Option<Vec<Migrate>>,
     /// A network address translator (NAT) in front of the client gives its packets another port or address, at these times.
@@ -332,10 +337,11 @@ impl FlowSpec {
             contender: self.contender.into(),
             label: self.label,
             place,
-            task,
             first_path: self.first_path.unwrap_or(0),
             start: self.start.map_or(usual, |q| q.0),
             spread: self.start_spread.map_or(Span::ZERO, |q| q.0),
+            duration: self.duration.map(|q| lasting(q.0, &task, &at("duration"))).transpose()?,
+            task,
             ack: self.ack,
             migrate,
             rebind,
@@ -462,6 +468,15 @@ impl FlowSpec {
             }
             _ => Ok(Task::Object { app, way, size, supply }),
         }
+    }
+}
+
+/// How long a flow lasts that does not end by itself.
+fn lasting(duration: Span, task: &Task, path: &str) -> Result<Span, ScenarioError> {
+    match task {
+        _ if duration.is_zero() => Err(error(path, "0s: give a positive time, or leave the flow out")),
+        Task::Object { size: None, .. } | Task::Call { .. } => Ok(duration),
+        _ => Err(error(path, "only an unlimited flow or a call is ended by a time: leave duration out, or the size")),
     }
 }
 

@@ -170,6 +170,11 @@ impl Process {
                     self.own_sockets(me, tables).rebind(path, change);
                 }
                 Change::Migration(path) => self.migrate(path, me, tables, cx),
+                Change::End => {
+                    for socket in self.table.ids() {
+                        self.own_sockets(me, tables).release(socket);
+                    }
+                }
             }
         }
         self.due = self.next_due();

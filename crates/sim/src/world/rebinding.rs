@@ -13,13 +13,15 @@ use haltere_net::{Address, ConnectionId, FlowKey, Packet, PathId, Time};
 use haltere_transport::path::AddressChange;
 use haltere_transport::{Body, reset};
 
-/// A change of the client's addresses in a run.
+/// A change of a process's addresses in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
     /// A NAT gives its packets on a path another port, or address. Without a path it is the one that it uses, or opened on.
     Rebinding(Option<PathId>, AddressChange),
     /// It leaves the path that it uses, or opened on, for this one.
     Migration(PathId),
+    /// It leaves the network: its connections are no more, and nobody is told.
+    End,
 }
 
 /// When something happens to the client's addresses.

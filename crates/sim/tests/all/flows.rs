@@ -88,3 +88,58 @@ fn the_95th_percentile_of_a_flows_rtt_is_that_of_the_samples_in_its_trace() {
         }
     }
 }
+
+/// A run of one flow over 10 Mbit/s, or over two paths.
+fn alone(flow: &Value, more: &Value) -> haltere_sim::RunResult {
+    let contender = flow["contender"].as_str().unwrap();
+    let link = json!({ "rate": "10Mbit/s", "delay": "10ms", "queue": "60p" });
+    let topology = match contender.starts_with("mp") {
+        true => json!({ "kind": "multipath", "paths": [link, { "rate": "3Mbit/s", "delay": "10ms", "queue": "60p" }] }),
+        false => json!({ "kind": "point-to-point", "link": link }),
+    };
+    let mut given = json!({ "topology": topology, "flows": [flow] });
+    given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let fidelity = if contender.contains('@') { Fidelity::Stack } else { Fidelity::Model };
+    let scenario = Scenario::from_json(&given.to_string()).unwrap();
+    haltere_sim::run_at(fidelity, &scenario, 1, 0).unwrap()
+}
+
+#[test]
+fn a_flow_that_has_lasted_its_time_is_silent() {
+    for contender in
+        ["tcp/cubic", "quic/bbr", "mptcp/lia", "mpquic/olia", "rtp/gcc", "quic@quinn/cubic", "rtp@str0m/gcc"]
+    {
+        if contender.contains('@') && !cfg!(feature = "stacks") {
+            continue;
+        }
+        let app = if contender.starts_with("rtp") { json!({}) } else { json!({ "app": "raw" }) };
+        let mut flow = json!({ "contender": contender, "start": "500ms" });
+        flow.as_object_mut().unwrap().extend(app.as_object().unwrap().clone());
+        let whole = alone(&flow, &json!({ "duration": "3s" }));
+        flow["duration"] = json!("2500ms");
+        let ended = alone(&flow, &json!({ "duration": "6s" }));
+        let (of_whole, of_ended) = (&whole.flows[0], &ended.flows[0]);
+        assert!(of_whole.bytes > 50_000, "{contender}: {} bytes", of_whole.bytes);
+        // A call's last frames are still on their way when its encoder ends.
+        let call = contender.starts_with("rtp");
+        let alike =
+            if call { of_ended.bytes.abs_diff(of_whole.bytes) < 20_000 } else { of_ended.bytes == of_whole.bytes };
+        assert!(alike, "{contender}: {} and {} bytes", of_ended.bytes, of_whole.bytes);
+        let after = alone(&flow, &json!({ "duration": "6s", "measure_from": "3500ms" }));
+        assert_eq!(after.flows[0].bytes, 0, "{contender}");
+        assert_eq!(after.status, whole.status, "{contender}");
+        if call {
+            let seen = after.flows[0].call.as_ref().unwrap();
+            assert_eq!((seen.freezes, seen.frames_sent), (0, 0), "{contender}");
+        }
+    }
+}
+
+#[test]
+fn a_time_ends_flows_alone_that_do_not_end_by_themselves() {
+    let refused = |flow: Value| dumbbell(1, json!([flow])).unwrap_err();
+    let sized = json!({ "contender": "tcp/cubic", "size": "1kB", "duration": "1s" });
+    assert!(refused(sized).contains("flows[0].duration: only an unlimited flow or a call"));
+    let never = json!({ "contender": "tcp/cubic", "size": "1kB", "duration": "0s" });
+    assert!(refused(never).contains("flows[0].duration: 0s: give a positive time"));
+}
