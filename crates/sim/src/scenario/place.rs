@@ -22,9 +22,9 @@ pub struct Place {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "\"all\", \"even\", \"odd\", or a list of the pairs' numbers, such as [0, 1, 2]")]
 pub(crate) enum Pairs {
-    /// Those that a word names.
+    /// A word names them.
     Named(NamedPairs),
-    /// Those with these numbers.
+    /// Their numbers are given.
     Numbered(Vec<u32>),
 }
 
