@@ -226,16 +226,6 @@ impl<M: StackConnection + CarriesCalls> Endpoint for End<M> {
         self.call.want_key_frame();
     }
 
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
-    }
-    fn close(&mut self) {}
-
     fn take_secrets(&mut self) -> String {
         self.quic.take_secrets()
     }

@@ -2,7 +2,7 @@
 //!
 //! Datagrams are neither acknowledged nor sent again, and no congestion control holds it back.
 
-use crate::{Body, Endpoint, Event, Stats, StreamId};
+use crate::{Body, Endpoint, Event, Stats};
 use haltere_net::{Cx, Packet, PathId, Time};
 use std::collections::VecDeque;
 
@@ -94,16 +94,6 @@ impl Endpoint for Socket {
         self.unsent.push_back(datagram);
         true
     }
-
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
-    }
-    fn close(&mut self) {}
     fn stats(&self) -> Stats {
         self.stats.clone()
     }

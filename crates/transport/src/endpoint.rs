@@ -238,10 +238,13 @@ pub trait Endpoint: Send {
     fn can_send_early_data(&self) -> bool {
         false
     }
-    /// Opens a stream; `None` if the transport cannot open another one now. TCP returns its only stream, once.
-    fn open(&mut self) -> Option<StreamId>;
+    /// Opens a stream; `None` if the transport cannot open another one now, or has none, as those of datagrams and media. TCP
+    /// returns its only stream, once.
+    fn open(&mut self) -> Option<StreamId> {
+        None
+    }
     /// Appends `bytes` bytes to the stream's send buffer.
-    fn write(&mut self, stream: StreamId, bytes: u64);
+    fn write(&mut self, _: StreamId, _bytes: u64) {}
     /// Bytes of the stream that were written and never sent. Only TCP knows them, because it sends in the order of
     /// writing.
     fn unsent(&self, _: StreamId) -> u64 {
@@ -250,13 +253,15 @@ pub trait Endpoint: Send {
     /// Requests one [`Event::Writable`] for the time at which fewer than `below` bytes of the stream are unsent.
     fn wait_writable(&mut self, _: StreamId, _below: u64) {}
     /// Ends the stream after the bytes written so far.
-    fn finish(&mut self, stream: StreamId);
+    fn finish(&mut self, _: StreamId) {}
     /// Whether the end of a stream goes with data that was just written. If not, it takes a packet of its own.
     fn ends_with_data(&self) -> bool {
         true
     }
     /// Takes the bytes that are ready in order at `now`, and returns their number.
-    fn read(&mut self, stream: StreamId, now: Time) -> u64;
+    fn read(&mut self, _: StreamId, _now: Time) -> u64 {
+        0
+    }
     /// Sends a datagram. Returns whether the transport has datagrams; if not, nothing is sent.
     fn send_datagram(&mut self, _datagram: Datagram) -> bool {
         false
@@ -267,8 +272,8 @@ pub trait Endpoint: Send {
     }
     /// Asks the peer of a transport of media for a key frame.
     fn want_key_frame(&mut self) {}
-    /// Closes the connection once everything written is delivered.
-    fn close(&mut self);
+    /// Closes the connection once everything written is delivered. A call lasts until the run ends.
+    fn close(&mut self) {}
 
     /// The TLS secrets that were added since the last call, as lines of `SSLKEYLOGFILE` (draft-ietf-tls-keylogfile). An
     /// endpoint without real cryptography has none.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from haltere.stats import Interval, trimmed_mean, typical
@@ -147,6 +148,12 @@ FILM = Kind(
 """Films: when they begin, how long they stall, and their bit rate."""
 
 
+@lru_cache(maxsize=256)
+def _middle(values: tuple[float, ...]) -> float:
+    """Return the typical value; the same entries are asked for it again and again."""
+    return typical(values).value
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """The entries of one contender by replication; of one that failed, or showed nothing, there is none."""
@@ -155,7 +162,7 @@ class _Seen:
     entries: dict[int, Entry]
 
     def mean(self, aspect: _Aspect) -> float:
-        return typical([aspect.of(one) for one in self.entries.values()]).value
+        return _middle(tuple(aspect.of(one) for one in self.entries.values()))
 
     def worse_by(self, other: _Seen, aspect: _Aspect, confidence: float) -> Interval | None:
         """How much worse this one is, over the replications that both have."""

@@ -10,7 +10,7 @@ use haltere_sim::application::{Application, Report};
 use haltere_sim::world::{Elements, Port, Remote, SocketId, Sockets, Spawn, Transports, World};
 use haltere_transport::tcp::Segment;
 use haltere_transport::tcp::segment::Kind;
-use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
+use haltere_transport::{Body, Endpoint, Event, Role, Stats};
 
 const ACK: u32 = 52;
 const DATA: u32 = 1500;
@@ -128,15 +128,6 @@ impl Endpoint for FixedWindow {
     fn poll_event(&mut self) -> Option<Event> {
         None
     }
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
-    }
-    fn close(&mut self) {}
     fn stats(&self) -> Stats {
         Stats::default()
     }

@@ -12,7 +12,7 @@ use haltere_sim::network::network;
 use haltere_sim::world::{Elements, Port, ProcessId, Remote, SocketId, Sockets, Spawn, Stall, Transports, World};
 use haltere_transport::cc;
 use haltere_transport::path::PathError;
-use haltere_transport::{CloseReason, Endpoint, Event, Role, StreamId, quic, tcp};
+use haltere_transport::{CloseReason, Endpoint, Event, Role, quic, tcp};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -306,15 +306,6 @@ impl Endpoint for Astray {
     fn poll_event(&mut self) -> Option<Event> {
         None
     }
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
-    }
-    fn close(&mut self) {}
     fn stats(&self) -> haltere_transport::Stats {
         haltere_transport::Stats::default()
     }

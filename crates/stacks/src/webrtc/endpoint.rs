@@ -11,7 +11,7 @@ use crate::handles::Handles;
 use haltere_net::{Cx, Metric, Packet, PathId, Rate, Span, Time};
 use haltere_transport::media::{Frame, News};
 use haltere_transport::quic::sizes::IP_UDP;
-use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, Stats};
 use std::collections::VecDeque;
 use str0m::bwe::{Bitrate, BweKind};
 use str0m::media::{Frequency, KeyframeRequestKind, MediaTime, Mid};
@@ -321,18 +321,6 @@ impl Endpoint for WebRtc {
             Some(mut writer) => writer.request_keyframe(None, KeyframeRequestKind::Pli),
             None => Ok(()),
         });
-    }
-
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-
-    fn write(&mut self, _: StreamId, _: u64) {}
-
-    fn finish(&mut self, _: StreamId) {}
-
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
     }
 
     fn close(&mut self) {

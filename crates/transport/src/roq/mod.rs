@@ -259,16 +259,6 @@ impl Endpoint for Connection {
         self.call.want_key_frame();
     }
 
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
-    }
-    fn close(&mut self) {}
-
     fn stats(&self) -> Stats {
         self.call.stats(self.quic.stats())
     }

@@ -26,7 +26,7 @@ pub use packet::{Arrivals, Check, Form, IP_UDP, MEDIA, Media, Packet, Part, Repo
 pub(crate) use packet::{ORIGINAL, RTP_HEADERS};
 
 use crate::media::Frame;
-use crate::{Body, CloseReason, Endpoint, Event, Role, Stats, StreamId};
+use crate::{Body, CloseReason, Endpoint, Event, Role, Stats};
 use control::{Control, Range};
 use haltere_net::{Cx, PathId, Rate, Span, Time};
 pub(crate) use session::Session;
@@ -236,16 +236,6 @@ impl Endpoint for Connection {
     fn want_key_frame(&mut self) {
         self.session.want_key_frame();
     }
-
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
-    }
-    fn close(&mut self) {}
     fn stats(&self) -> Stats {
         self.session.stats.clone()
     }

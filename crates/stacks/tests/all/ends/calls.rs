@@ -6,7 +6,7 @@ use haltere_net::rng::Streams;
 use haltere_net::{Cx, Packet, PathId, Rate, Span, Time};
 use haltere_stacks::{Config, Handles};
 use haltere_transport::media::{Frame, News};
-use haltere_transport::{Body, Endpoint, Event, Role, Stats, StreamId};
+use haltere_transport::{Body, Endpoint, Event, Role, Stats};
 
 /// Between two frames: 30 a second.
 const FRAME: Span = Span::from_nanos(33_333_333);
@@ -115,14 +115,6 @@ impl Endpoint for End {
     }
     fn want_key_frame(&mut self) {
         self.inner.want_key_frame();
-    }
-    fn open(&mut self) -> Option<StreamId> {
-        None
-    }
-    fn write(&mut self, _: StreamId, _: u64) {}
-    fn finish(&mut self, _: StreamId) {}
-    fn read(&mut self, _: StreamId, _: Time) -> u64 {
-        0
     }
     fn close(&mut self) {
         self.next = Time::NEVER;
