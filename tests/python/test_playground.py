@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import random
@@ -200,6 +201,10 @@ def test_the_page_is_whole_and_the_same_each_time(module: Path, page: Path) -> N
     assert not re.search(r'(?:src|href)="(?!#)', text)
     assert re.search(r"^(?:import|export) ", text, re.MULTILINE) is None
     assert len(text) < 2_200_000
+
+
+def test_the_module_is_soon_loaded(module: Path) -> None:
+    assert len(gzip.compress(module.read_bytes(), 9)) <= 1_200_000
 
 
 def test_a_module_that_is_not_there_is_said(tmp_path: Path) -> None:
