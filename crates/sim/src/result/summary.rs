@@ -176,8 +176,10 @@ impl Run {
         let order = cost.map(|r| &r.reordering);
         let before = if completion.is_some() { 0 } else { baseline.bytes[i].1 };
         let wire_bytes = receiver.received_wire_bytes - before;
+        // A flow with a duration has rates over that part of the measured time in which it lasted.
+        let own = flow.duration.map(|own| (*start + own).min(self.world.now()).since((*start).max(baseline.from)));
         // Without elapsed time there is no rate.
-        let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
+        let seconds = completion.or(own.or(measured).map(Span::as_secs_f64)).filter(|s| *s > 0.0);
         let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
         let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
         let device = if flow.way() == Way::Up { server } else { client };

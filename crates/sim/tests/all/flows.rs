@@ -120,13 +120,15 @@ fn a_flow_that_has_lasted_its_time_is_silent() {
         let ended = alone(&flow, &json!({ "duration": "6s" }));
         let (of_whole, of_ended) = (&whole.flows[0], &ended.flows[0]);
         assert!(of_whole.bytes > 50_000, "{contender}: {} bytes", of_whole.bytes);
+        let seconds = of_ended.bytes as f64 * 8.0 / of_ended.goodput_bps.unwrap();
+        assert!((seconds - 2.5).abs() < 1e-9, "{contender}: {seconds} s");
         // A call's last frames are still on their way when its encoder ends.
         let call = contender.starts_with("rtp");
         let alike =
             if call { of_ended.bytes.abs_diff(of_whole.bytes) < 20_000 } else { of_ended.bytes == of_whole.bytes };
         assert!(alike, "{contender}: {} and {} bytes", of_ended.bytes, of_whole.bytes);
         let after = alone(&flow, &json!({ "duration": "6s", "measure_from": "3500ms" }));
-        assert_eq!(after.flows[0].bytes, 0, "{contender}");
+        assert_eq!((after.flows[0].bytes, after.flows[0].goodput_bps), (0, None), "{contender}");
         assert_eq!(after.status, whole.status, "{contender}");
         if call {
             let seen = after.flows[0].call.as_ref().unwrap();
