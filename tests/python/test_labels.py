@@ -7,8 +7,10 @@ import pytest
 
 import haltere
 from haltere import Scenario
+from haltere.figures import kinds
 from haltere.metrics import METRICS, Metric
 from haltere.metrics.tables import DifferentFlowsError, Tables
+from haltere.report import treatments
 from haltere.results.tables import fairness
 
 GOODPUT = METRICS["goodput"]
@@ -59,6 +61,31 @@ def test_tables_list_a_metric_for_each_kind_of_flows_where_they_differ() -> None
     assert [part.label for part in two.parted(GOODPUT)] == ["Goodput (cubic)", "Goodput (prague)"]
     assert two.parted(METRICS["fairness"]) == [METRICS["fairness"]]
     assert tables([("prague", "down", 1.0)]).parted(GOODPUT) == [GOODPUT]
+
+
+def test_no_treatment_is_lost_where_some_have_flows_both_ways() -> None:
+    """A label that is derived says the direction only in runs with both."""
+    ways = {"down": [("gcc", "down")], "up": [("gcc", "up")], "both": [("gcc down", "down"), ("gcc up", "up")]}
+    runs = [(f"{way}{at}", "base", treatment, way, at, "ok") for treatment, way in enumerate(ways) for at in range(3)]
+    columns = ["run_id", "experiment", "treatment", "way", "replication", "status"]
+    flows = [
+        (run, label, direction, 1e6 * (treatment + 1))
+        for run, _, treatment, way, *_ in runs
+        for label, direction in ways[way]
+    ]
+    found = Tables(
+        pl.DataFrame(runs, schema=columns, orient="row"),
+        pl.DataFrame(flows, schema=["run_id", "label", "direction", "goodput_bps"], orient="row"),
+        {"base": {"way": list(ways)}},
+    )
+    (table,) = treatments.tables(found, kinds.model().model_validate({}), {"experiments": {"base": {}}})
+    at = [head for head, *_ in table.factors].index("flow") + 1 + table.metrics.index(GOODPUT)
+    assert [(row[0].text, row[1].text, row[at].text) for row in table.rows] == [
+        ("down", "gcc down", "1.00"),
+        ("up", "gcc up", "2.00"),
+        ("both", "gcc down", "3.00"),
+        ("both", "gcc up", "3.00"),
+    ]
 
 
 def test_fairness_is_within_a_direction() -> None:

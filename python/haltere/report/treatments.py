@@ -78,10 +78,12 @@ def _found(results: Tables, experiment: str) -> dict[Metric, dict[str, dict[Key,
     """The intervals of each metric by treatment, for each kind of flows where those of a run differ."""
     found = {}
     for metric in METRICS.values():
-        values = {
-            " ".join(word for word in (part.flow, part.direction) if word): results.values(experiment, part)
-            for part in results.parted(metric, experiment)
-        }
+        values: dict[str, pl.DataFrame] = {}
+        for part in results.parted(metric, experiment):
+            kind = " ".join(word for word in (part.flow, part.direction) if word)
+            own = results.values(experiment, part)
+            # Labels say the direction where a treatment has flows both ways; another treatment's are called the same here.
+            values[kind] = pl.concat([values[kind], own]) if kind in values else own
         if any(not frame.is_empty() for frame in values.values()):
             factors = list(results.factors[experiment])
             found[metric] = {kind: summarise(frame, factors, metric) for kind, frame in values.items()}
