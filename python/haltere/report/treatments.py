@@ -82,7 +82,7 @@ def _found(results: Tables, experiment: str) -> dict[Metric, dict[str, dict[Key,
         for part in results.parted(metric, experiment):
             kind = " ".join(word for word in (part.flow, part.direction) if word)
             own = results.values(experiment, part)
-            # Labels say the direction where a treatment has flows both ways; another treatment's are called the same here.
+            # Labels say the direction where a treatment has flows both ways; those of other treatments join them here.
             values[kind] = pl.concat([values[kind], own]) if kind in values else own
         if any(not frame.is_empty() for frame in values.values()):
             factors = list(results.factors[experiment])
