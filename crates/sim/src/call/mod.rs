@@ -37,6 +37,8 @@ pub struct Call {
     pub frames: u32,
     /// When the encoder writes nothing, in order, in the time of the run.
     pub pauses: Vec<Period>,
+    /// How long it lasts, from the first frame; without it, until the end of the run.
+    pub length: Option<Span>,
 }
 
 impl Call {
@@ -62,6 +64,8 @@ pub struct CallSpec {
     /// When the encoder writes nothing, in order, in the time of the run (default: never). A pause is no freeze.
     #[serde(default)]
     pub pauses: Vec<OutagePeriod>,
+    /// How long the call lasts, such as "30s": so long after its first frame the encoder has written its last (default: until the end of the run).
+    pub length: Option<Quantity<Span>>,
 }
 
 impl CallSpec {
@@ -93,7 +97,11 @@ impl CallSpec {
         {
             return error("pauses", wrong.message);
         }
-        Ok(Call { least, most, start, frames, pauses })
+        let length = self.length.map(|q| q.0);
+        if length.is_some_and(Span::is_zero) {
+            return error("length", "0s: give a time, such as \"30s\"".into());
+        }
+        Ok(Call { least, most, start, frames, pauses, length })
     }
 }
 
@@ -110,6 +118,8 @@ mod tests {
         assert_eq!(call.least, call.most);
         let wrong = CallSpec { start_rate: rate(2_000_000), ..CallSpec::default() }.call("call").unwrap_err();
         assert_eq!(wrong.path, "call.start_rate");
+        let wrong = CallSpec { length: Some(Quantity(Span::ZERO)), ..CallSpec::default() }.call("call").unwrap_err();
+        assert_eq!(wrong.path, "call.length");
         assert!(CallSpec { frames: Some(0), ..CallSpec::default() }.call("call").is_err());
     }
 }

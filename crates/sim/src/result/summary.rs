@@ -177,7 +177,8 @@ impl Run {
         let before = if completion.is_some() { 0 } else { baseline.bytes[i].1 };
         let wire_bytes = receiver.received_wire_bytes - before;
         // Without elapsed time there is no rate.
-        let seconds = completion.or(measured.map(Span::as_secs_f64)).filter(|s| *s > 0.0);
+        let own = measured.map(|whole| self.own_time(i, baseline.from, whole).as_secs_f64());
+        let seconds = completion.or(own).filter(|s| *s > 0.0);
         let messages = seen.as_deref().map(|seen| MessagesResult::new(seen, baseline.from));
         let delivered = messages.as_ref().map(|messages| messages.messages_delivered);
         let device = if flow.way() == Way::Up { server } else { client };
@@ -246,6 +247,21 @@ impl Run {
                 let (start, end) = (self.flows[i].start, self.world.now());
                 Told { video: Some(VideoResult::new(&watched, start, end)), ..nothing }
             }
+        }
+    }
+
+    /// The part of the measured time in which a flow sends: of a call with a length, from its start to its end.
+    fn own_time(&self, i: usize, from: Time, measured: Span) -> Span {
+        let FlowPart { spec: flow, ends, start, .. } = &self.flows[i];
+        let limited = flow.call().is_some_and(|call| call.length.is_some());
+        if !limited {
+            return measured;
+        }
+        match self.world.process(ends.server).report() {
+            Report::Encoded(encoded) => {
+                encoded.ended.unwrap_or(Time::NEVER).min(self.world.now()).since(from.max(*start))
+            }
+            _ => measured,
         }
     }
 

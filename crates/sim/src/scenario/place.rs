@@ -1,5 +1,6 @@
 //! The two hosts of a flow, a probe or a load.
 
+use super::cell::CellMedium;
 use super::topology::{Kind, Topology};
 use super::{ScenarioError, error};
 use schemars::JsonSchema;
@@ -36,10 +37,13 @@ impl Pairs {
             Topology::Dumbbell { pairs, .. } => {
                 ("the dumbbell has one pair, number 0: give topology.pairs at least 2", *pairs)
             }
-            Topology::Cell { cell, .. } => (
-                "the cell has one station, number 0: give topology.cell.stations at least 2",
-                cell.stations.len() as u32,
-            ),
+            Topology::Cell { cell, .. } => {
+                let remedy = match cell.medium {
+                    CellMedium::Wifi(_) => "the cell has one station, number 0: give topology.cell.stations at least 2",
+                    CellMedium::Lte(_) => "the cell has one user, number 0: give topology.lte.users at least 2",
+                };
+                (remedy, cell.stations.len() as u32)
+            }
             _ => return Err(error(path, "only a dumbbell and a cell have pairs: leave it out")),
         };
         let numbers: Vec<u32> = match self {
@@ -91,8 +95,11 @@ impl PlaceSpec {
         }
         let (pair, count) = (self.pair.unwrap_or(0), topology.pair_count());
         topology.pair(pair).ok_or_else(|| {
-            let (kind, parts) =
-                if topology.kind() == Kind::Cell { ("cell", "stations") } else { ("dumbbell", "pairs") };
+            let (kind, parts) = match topology.kind() {
+                Kind::Cell => ("cell", "stations"),
+                Kind::Lte => ("cell", "users"),
+                _ => ("dumbbell", "pairs"),
+            };
             let message = format!("{pair}: the {kind} has {count} {parts}, numbered from 0 to {}", count - 1);
             error(format!("{path}.pair"), message)
         })
