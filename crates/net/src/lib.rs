@@ -17,6 +17,7 @@ pub mod incident;
 pub mod interface;
 pub mod link;
 pub mod loss;
+pub mod lte;
 pub mod medium;
 pub mod middlebox;
 mod named;

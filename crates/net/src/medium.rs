@@ -6,7 +6,7 @@ use crate::rng::Streams;
 use crate::time::Span;
 
 /// A medium as it is configured, for packets with the body `B`. An implementation and its [`Element`] are all that a new
-/// medium needs here; [`wifi`](crate::wifi) is one.
+/// medium needs here; [`wifi`](crate::wifi) and [`lte`](crate::lte) are two.
 pub trait Medium<B>: Send + Sync {
     /// The element of a medium called `name`. Packets enter at the port of their entry: `entries` are the ports, in order.
     ///
@@ -49,4 +49,17 @@ pub struct MediumCounters {
     pub given_up: u64,
     /// How long the medium carried frames or acknowledgements, with the space between the two.
     pub busy: Span,
+    /// The carriers down and up, of a medium that has a scheduler.
+    pub carriers: Option<[Carrier; 2]>,
+}
+
+/// The counters of a carrier, whose resource blocks a scheduler gives to users.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Carrier {
+    /// Its resource blocks in each transmission time interval.
+    pub blocks: u32,
+    /// Resource blocks that were used, in all intervals together.
+    pub used: u64,
+    /// Bytes that were sent in them, not counted again where they were sent again.
+    pub bytes: u64,
 }

@@ -168,6 +168,15 @@ pub fn parse_metres(text: &str) -> Result<f64, QuantityError> {
     })
 }
 
+/// Parses a speed, in m/s: `3km/h`, `1.5m/s`.
+pub fn parse_speed(text: &str) -> Result<f64, QuantityError> {
+    quantity(text, "a speed: write a number and km/h or m/s, as in \"3km/h\"", |unit| match unit {
+        "km/h" => Some(1.0 / 3.6),
+        "m/s" => Some(1.0),
+        _ => None,
+    })
+}
+
 /// Parses the width of a channel, in MHz: `20MHz`.
 pub fn parse_mhz(text: &str) -> Result<u32, QuantityError> {
     let expected = "the width of a channel: write a whole number and MHz, as in \"20MHz\"";
@@ -215,6 +224,7 @@ mod tests {
         assert_eq!(parse_span("1h"), Ok(Span::from_secs(3600)));
         assert_eq!(parse_bytes("32MiB"), Ok(Bytes(32 << 20)));
         assert_eq!(parse_bytes("2MB"), Ok(Bytes(2_000_000)));
+        assert_eq!((parse_speed("36km/h"), parse_speed("2 m/s")), (Ok(10.0), Ok(2.0)));
         assert_eq!(parse_probability("1%"), Ok(0.01));
         assert_eq!(parse_probability("0.05"), Ok(0.05));
         assert_eq!([parse_probability("0"), parse_probability("100%")], [Ok(0.0), Ok(1.0)]);

@@ -377,7 +377,7 @@ fn topology(scenario: &Scenario) -> (Topology, Media) {
     let mut media = Media::new();
     for (path, cell) in scenario.topology.all_cells() {
         add_cell(&mut net, &scenario.topology, cell);
-        media.push((path, Box::new(cell.config.clone())));
+        media.push((path, cell.element()));
     }
     if let Graph { .. } = scenario.topology {
         give_addresses(&mut net, scenario);

@@ -57,6 +57,28 @@ impl Cellular {
         Time::from_nanos(at.as_nanos().checked_next_multiple_of(period).unwrap_or(u64::MAX)) + self.grant
     }
 
+    /// How much later than its first transmission a block is decoded. `again` is told how much later it is sent again, each time.
+    pub(crate) fn late(&self, dice: &mut Stream, mut again: impl FnMut(Span)) -> Span {
+        let Cellular { block_error, harq, harq_limit, rlc, .. } = *self;
+        let mut late = Span::ZERO;
+        if block_error <= 0.0 {
+            return late;
+        }
+        for _ in 0..ROUNDS {
+            for retransmission in 0..=u64::from(harq_limit) {
+                if !dice.chance(block_error) {
+                    return late + harq * retransmission;
+                }
+                if retransmission < u64::from(harq_limit) {
+                    again(late + harq * (retransmission + 1));
+                }
+            }
+            late += harq * u64::from(harq_limit) + rlc;
+            again(late);
+        }
+        late
+    }
+
     /// Checks the fields against each other.
     ///
     /// # Errors
@@ -112,29 +134,12 @@ impl Blocks {
         let (first, last) = (start.as_nanos() / tti, (out.as_nanos().max(1) - 1) / tti);
         let first = first.min(last).max(last.saturating_sub(DRAWN - 1)).max(self.next);
         for block in first..=last {
-            let decoded = Time::from_nanos((block + 1).saturating_mul(tti)) + self.late();
+            let late = self.config.late(&mut self.stream, |_| {});
+            let decoded = Time::from_nanos((block + 1).saturating_mul(tti)) + late;
             self.complete = self.complete.max(decoded);
         }
         self.next = self.next.max(last + 1);
         self.complete
-    }
-
-    /// How much later than its first transmission a block is decoded.
-    fn late(&mut self) -> Span {
-        let Cellular { block_error, harq, harq_limit, rlc, .. } = self.config;
-        let mut late = Span::ZERO;
-        if block_error <= 0.0 {
-            return late;
-        }
-        for _ in 0..ROUNDS {
-            for retransmission in 0..=u64::from(harq_limit) {
-                if !self.stream.chance(block_error) {
-                    return late + harq * retransmission;
-                }
-            }
-            late += harq * u64::from(harq_limit) + rlc;
-        }
-        late
     }
 }
 
@@ -174,10 +179,10 @@ mod tests {
     /// A block is late by one HARQ round trip with probability 0.1 · 0.9, by two with 0.01 · 0.9, and so on.
     #[test]
     fn block_errors_delay_in_steps() {
-        let mut blocks = Blocks::new(LTE, Streams::new(1, 0).named("harq"));
+        let mut dice = Streams::new(1, 0).named("harq");
         let mut seen = [0u32; 5];
         for _ in 0..100_000 {
-            let late = blocks.late().as_nanos() / 1_000_000;
+            let late = LTE.late(&mut dice, |_| {}).as_nanos() / 1_000_000;
             assert!(late.is_multiple_of(8), "{late} ms");
             seen[(late / 8).min(4) as usize] += 1;
         }

@@ -6,5 +6,6 @@ mod disciplines;
 mod hub;
 mod interface_law;
 mod link_law;
+mod lte_law;
 mod middlebox_law;
 mod queues;

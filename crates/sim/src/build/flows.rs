@@ -15,10 +15,8 @@ use crate::scenario::{self, Flow, RadioKind, ScenarioError, Task};
 use crate::world::{Change, Move, Spawn};
 #[cfg(feature = "kernels")]
 use haltere_net::registry::is_file;
-use haltere_net::varying::Period;
 use haltere_net::{FlowKey, Time};
 use haltere_transport::Role;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A flow of a run.
@@ -159,7 +157,7 @@ impl FlowPart {
         shadows: Vec<Contender>,
         (brokers, roster): (&mut Brokers, &mut Roster),
     ) -> Result<FlowPart, ScenarioError> {
-        let flow = &ended(&site.scenario.flows[number], path.end);
+        let flow = &site.scenario.flows[number];
         let kit = kit(site, (number, slots[0]), flow, &path, &shadows)?;
         let HostPath { client, server, .. } = *path.first();
         let key = FlowKey { source: client, destination: server, connection: slots[0].connection() };
@@ -172,7 +170,7 @@ impl FlowPart {
             _ => (fetch(flow, kit.into(), path, slots[0]).map_err(|message| wrong(number, message))?, None),
         };
         let ends = roster.pair(Owner::Flow, number, spawns);
-        Ok(FlowPart { number, spec: flow.clone().into_owned(), ends, start, key, shadows, delivery })
+        Ok(FlowPart { number, spec: flow.clone(), ends, start, key, shadows, delivery })
     }
 }
 
@@ -194,14 +192,6 @@ fn with_programs(site: &Site<'_>, i: usize, flow: &Flow, kit: Kit) -> Result<Kit
         false => None,
     };
     Ok(Kit { programs: Some(Arc::new(found)), module, ..kit })
-}
-
-/// The flow, where a call that ends before the run pauses from then on: its viewer is gone, and misses nothing.
-fn ended(flow: &Flow, end: Option<Time>) -> Cow<'_, Flow> {
-    let (Some(end), Task::Call { call, way }) = (end, &flow.task) else { return Cow::Borrowed(flow) };
-    let mut call = call.clone();
-    call.pauses.push(Period { from: end.since(Time::ZERO), to: Time::NEVER.since(Time::ZERO) });
-    Cow::Owned(Flow { task: Task::Call { call, way: *way }, ..flow.clone() })
 }
 
 /// The processes of a flow without MQTT: one that fetches, and one that answers.

@@ -38,6 +38,8 @@ pub struct Encoded {
     pub keys: u64,
     /// When it paused.
     pub pauses: Vec<Period>,
+    /// When the call ended, or will, if it has a length.
+    pub ended: Option<Time>,
 }
 
 /// The end of a call that sends.
@@ -126,11 +128,23 @@ impl Encoder {
         bytes as u32
     }
 
+    /// The call ends so long after its first frame: what follows is a pause without an end.
+    fn end_after(&mut self, first: Time, length: Span) {
+        let end = first + length;
+        let rest = Period { from: end.since(Time::ZERO), to: Span::MAX };
+        self.call.pauses.push(rest);
+        self.encoded.pauses.push(rest);
+        self.encoded.ended = Some(end);
+    }
+
     /// Waits for the end of a pause, if the next frame would be taken in one. The first frame after a pause is a key frame.
     fn pause(&mut self) {
-        let during = |pause: &&Period| (pause.from..pause.to).contains(&self.next.since(Time::ZERO));
-        if let Some(pause) = self.call.pauses.iter().find(during) {
-            (self.next, self.wants_key) = (Time::ZERO + pause.to, true);
+        let over = |next: Time| {
+            let during = |pause: &&Period| (pause.from..pause.to).contains(&next.since(Time::ZERO));
+            self.call.pauses.iter().find(during).map(|pause| Time::ZERO + pause.to)
+        };
+        while let Some(next) = over(self.next) {
+            (self.next, self.wants_key) = (next, true);
         }
     }
 
@@ -156,6 +170,9 @@ impl Application for Encoder {
             Event::Connected if self.encoded.serve.connected.is_none() => {
                 self.encoded.serve.connected = Some(cx.now);
                 (self.socket, self.next) = (Some(socket), cx.now);
+                if let Some(length) = self.call.length {
+                    self.end_after(cx.now, length);
+                }
                 self.send(sockets, cx);
             }
             Event::Media(News::TargetRate(rate)) => {

@@ -37,6 +37,8 @@ pub struct Call {
     pub frames: u32,
     /// When the encoder writes nothing, in order, in the time of the run.
     pub pauses: Vec<Period>,
+    /// How long it lasts, from the first frame; without it, until the end of the run.
+    pub length: Option<Span>,
 }
 
 impl Call {
@@ -93,7 +95,7 @@ impl CallSpec {
         {
             return error("pauses", wrong.message);
         }
-        Ok(Call { least, most, start, frames, pauses })
+        Ok(Call { least, most, start, frames, pauses, length: None })
     }
 }
 

@@ -4,7 +4,7 @@ use super::mqtt::MqttDescription;
 use super::{Between, FlowPath, HostPath, Network, network, ways};
 use crate::contender::Contender;
 use crate::load::{Load, Told};
-use crate::scenario::{self, App, Beside, Links, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
+use crate::scenario::{self, App, Beside, CellMedium, Links, Place, Probe, ProbeMode, Scenario, ScenarioError, Task};
 use haltere_net::link::LinkConfig;
 use haltere_net::rng::{Stream, Streams};
 use haltere_net::topology::Router;
@@ -320,7 +320,12 @@ fn refuse(scenario: &Scenario, network: &Network) -> Result<(), ScenarioError> {
             return wrong("topology".into(), &message);
         }
     }
-    if let Some((path, _)) = scenario.topology.all_cells().into_iter().next() {
+    if let Some((path, cell)) = scenario.topology.all_cells().into_iter().next() {
+        if let CellMedium::Lte(_) = cell.medium {
+            let message = "a cell of LTE exists in virtual time only: choose fidelity \"model\" or \"stack\", or give a link with a \
+                           rate that changes in its place";
+            return wrong(path, message);
+        }
         let message = "a cell of 802.11 exists in virtual time only: choose fidelity \"model\" or \"stack\", or give a link \
                        with a rate and a loss in its place";
         return wrong(path, message);

@@ -162,7 +162,8 @@ impl CallResult {
         let shown: Vec<&Picture> = viewed.shown.iter().filter(|picture| counts(picture.captured)).collect();
         let mut latencies: Vec<f64> = shown.iter().map(|one| one.at.since(one.captured).as_secs_f64()).collect();
         latencies.sort_by(f64::total_cmp);
-        let measured = end.since(since).saturating_sub(TAIL).as_secs_f64();
+        let last = encoded.ended.map_or(end, |ended| ended.min(end));
+        let measured = last.min(end.saturating_sub(TAIL)).since(since).as_secs_f64();
         let (freezes, frozen_s) = freezes(&viewed.shown, &encoded.pauses, since, end);
         CallResult {
             frames_sent: sent as u64,
@@ -173,7 +174,7 @@ impl CallResult {
             glass_to_glass_mean_s: (!latencies.is_empty())
                 .then(|| latencies.iter().sum::<f64>() / latencies.len() as f64),
             glass_to_glass_p95_s: quantile(&latencies, 0.95),
-            rate_variation: variation(&viewed.arrived, since, end),
+            rate_variation: variation(&viewed.arrived, since, last),
             key_frames: encoded.keys,
         }
     }

@@ -77,7 +77,7 @@ columns! {
         pub flows: Vec<FlowResult>,
         /// The directions of links.
         pub links: Vec<LinkResult>,
-        /// The cells of IEEE 802.11, in the order of the scenario.
+        /// The cells of IEEE 802.11 and of LTE, in the order of the scenario.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub cells: Vec<CellResult>,
         /// The probes, in the scenario's order.

@@ -314,7 +314,7 @@ impl FlowSpec {
         }
         let place = PlaceSpec { pair: self.pair, server: self.server.take(), client: self.client.take() };
         let place = place.place(path, "flow", frame.topology)?;
-        let task = self.task(path, &place.server, frame)?;
+        let mut task = self.task(path, &place.server, frame)?;
         if let Some(ack) = &self.ack {
             ack.check(&at("ack"), &self.contender)?;
         }
@@ -340,7 +340,7 @@ impl FlowSpec {
             first_path: self.first_path.unwrap_or(0),
             start: self.start.map_or(usual, |q| q.0),
             spread: self.start_spread.map_or(Span::ZERO, |q| q.0),
-            duration: self.duration.map(|q| lasting(q.0, &task, &at("duration"))).transpose()?,
+            duration: self.duration.map(|q| lasting(q.0, &mut task, &at("duration"))).transpose()?,
             task,
             ack: self.ack,
             migrate,
@@ -471,13 +471,20 @@ impl FlowSpec {
     }
 }
 
-/// How long a flow lasts that does not end by itself.
-fn lasting(duration: Span, task: &Task, path: &str) -> Result<Span, ScenarioError> {
+/// How long a flow lasts that does not end by itself. A call is told.
+fn lasting(duration: Span, task: &mut Task, path: &str) -> Result<Span, ScenarioError> {
     match task {
-        _ if duration.is_zero() => Err(error(path, "0s: give a positive time, or leave the flow out")),
-        Task::Object { size: None, .. } | Task::Call { .. } => Ok(duration),
-        _ => Err(error(path, "only an unlimited flow or a call is ended by a time: leave duration out, or the size")),
+        _ if duration.is_zero() => return Err(error(path, "0s: give a positive time, or leave the flow out")),
+        Task::Object { size: None, .. } => {}
+        Task::Call { call, .. } => call.length = Some(duration),
+        _ => {
+            return Err(error(
+                path,
+                "only an unlimited flow or a call is ended by a time: leave duration out, or the size",
+            ));
+        }
     }
+    Ok(duration)
 }
 
 /// A flow of a file, which may stand for several.

@@ -8,6 +8,7 @@ mod cell;
 mod changes;
 mod flow;
 mod link;
+mod lte;
 mod measured;
 mod mqtt;
 pub(crate) mod place;
@@ -19,7 +20,7 @@ mod topology;
 mod words;
 
 pub use beside::Beside;
-pub use cell::{Cell, Station};
+pub use cell::{Cell, CellMedium, Station};
 pub use changes::{Change, Given, Switching};
 pub use flow::{App, Flow, Migrate, RadioKind, Rebind, Renewed, Task, Way};
 pub use link::{Link, OutagePeriod};

@@ -46,6 +46,7 @@ impl Pairs {
         let remedy = match topology.kind() {
             Kind::Dumbbell => "the dumbbell has one pair, number 0: give topology.pairs at least 2",
             Kind::Cell => "the cell has one station, number 0: give topology.cell.stations at least 2",
+            Kind::Lte => "the cell has one user, number 0: give topology.lte.users at least 2",
             _ => return Err(error(path, "only a dumbbell and a cell have pairs: leave it out")),
         };
         let count = topology.pair_count();
@@ -79,7 +80,11 @@ impl Pairs {
 
 /// Says that a topology has no pair of a number.
 fn no_pair(number: u32, topology: &Topology) -> String {
-    let (kind, parts) = if topology.kind() == Kind::Cell { ("cell", "stations") } else { ("dumbbell", "pairs") };
+    let (kind, parts) = match topology.kind() {
+        Kind::Cell => ("cell", "stations"),
+        Kind::Lte => ("cell", "users"),
+        _ => ("dumbbell", "pairs"),
+    };
     let count = topology.pair_count();
     format!("{number}: the {kind} has {count} {parts}, numbered from 0 to {}", count.saturating_sub(1))
 }

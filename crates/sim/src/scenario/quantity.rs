@@ -1,5 +1,6 @@
 //! Quantities in scenarios: text with a unit.
 
+use haltere_net::lte::Speed;
 use haltere_net::queue::Length;
 use haltere_net::units::{self, QuantityError};
 use haltere_net::wifi::{Metres, Width};
@@ -40,6 +41,7 @@ text_quantity!(Span, "Time", "50ms", units::parse_span);
 text_quantity!(Bytes, "Bytes", "32MiB", units::parse_bytes);
 text_quantity!(Probability, "Probability", "1%", |t: &str| units::parse_probability(t).map(Probability));
 text_quantity!(Metres, "Distance", "5m", |t: &str| units::parse_metres(t).map(Metres));
+text_quantity!(Speed, "Speed", "3km/h", |t: &str| units::parse_speed(t).map(Speed));
 text_quantity!(Width, "ChannelWidth", "20MHz", |t: &str| units::parse_mhz(t).map(Width));
 text_quantity!(Length, "QueueLength", "1000p", Length::parse);
 

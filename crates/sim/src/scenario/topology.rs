@@ -1,7 +1,8 @@
 //! Networks in scenarios: how they are written, and what is meant.
 
-use super::cell::{Cell, CellSpec};
+use super::cell::{Cell, CellMedium, CellSpec};
 use super::link::{Link, LinkSpec};
+use super::lte::LteSpec;
 use super::measured::MeasuredSpec;
 use super::place::Place;
 use super::{OfKind, ScenarioError, error};
@@ -37,9 +38,9 @@ pub enum Topology {
         /// The links, each `down` from server to client.
         paths: Vec<Path>,
     },
-    /// A server, and clients that are stations of a cell.
+    /// A server, and clients that are stations or users of a cell.
     Cell {
-        /// The link from the server to the access point.
+        /// The link from the server to the access point or base station.
         link: Link,
         /// The cell.
         cell: Cell,
@@ -87,6 +88,8 @@ pub enum Kind {
     Multipath,
     /// A server, and clients that are stations of a cell of IEEE 802.11. A link joins the server with the access point.
     Cell,
+    /// A server, and clients that are users of a cell of LTE. A link joins the server with the base station.
+    Lte,
     /// Any nodes and links.
     Graph,
 }
@@ -109,8 +112,8 @@ pub(super) struct TopologySpec {
     kind: Kind,
     /// Dumbbell: number of server-client pairs (default 1).
     pairs: Option<u32>,
-    /// Point to point: the link, `down` from server to client. Cell: the link from the server to the access point (default
-    /// 1Gbit/s without delay).
+    /// Point to point: the link, `down` from server to client. Cell and LTE: the link from the server to the access point or base
+    /// station (default 1Gbit/s without delay).
     link: Option<LinkSpec>,
     /// Dumbbell: the link between the routers.
     bottleneck: Option<LinkSpec>,
@@ -123,6 +126,8 @@ pub(super) struct TopologySpec {
     links: Option<Vec<GraphLinkSpec>>,
     /// Cell: the cell. Client k is its station k, which flows choose by `pair`.
     cell: Option<CellSpec>,
+    /// LTE: the cell. Client k is its user k, which flows choose by `pair`.
+    lte: Option<LteSpec>,
     /// Graph: cells of IEEE 802.11.
     cells: Option<Vec<CellSpec>>,
 }
@@ -168,6 +173,7 @@ impl TryFrom<TopologySpec> for Topology {
             ("paths", spec.paths.is_some()),
             ("links", spec.links.is_some()),
             ("cell", spec.cell.is_some()),
+            ("lte", spec.lte.is_some()),
             ("cells", spec.cells.is_some()),
         ];
         let of = |what| OfKind { path: "topology", what };
@@ -205,6 +211,12 @@ impl TryFrom<TopologySpec> for Topology {
                 of.only(&["link", "cell"], &given)?;
                 let link = spec.link.map_or(Ok(Link::wired()), |link| alone(link, "link"))?;
                 Topology::Cell { link, cell: cell.cell("topology.cell")? }
+            }
+            Kind::Lte => {
+                let of = of("a cell of LTE");
+                of.only(&["link", "lte"], &given)?;
+                let link = spec.link.map_or(Ok(Link::wired()), |link| alone(link, "link"))?;
+                Topology::Cell { link, cell: spec.lte.unwrap_or_default().cell("topology.lte")? }
             }
             Kind::Graph => {
                 if spec.links.is_none() && spec.cells.is_none() {
@@ -283,7 +295,8 @@ impl Topology {
             Topology::PointToPoint { .. } => Kind::PointToPoint,
             Topology::Dumbbell { .. } => Kind::Dumbbell,
             Topology::Multipath { .. } => Kind::Multipath,
-            Topology::Cell { .. } => Kind::Cell,
+            Topology::Cell { cell: Cell { medium: CellMedium::Wifi(_), .. }, .. } => Kind::Cell,
+            Topology::Cell { cell: Cell { medium: CellMedium::Lte(_), .. }, .. } => Kind::Lte,
             Topology::Graph { .. } => Kind::Graph,
         }
     }
@@ -351,6 +364,7 @@ impl Topology {
     /// All cells, with their paths.
     pub(crate) fn all_cells(&self) -> Vec<(String, &Cell)> {
         match self {
+            Topology::Cell { cell, .. } if self.kind() == Kind::Lte => vec![("topology.lte".into(), cell)],
             Topology::Cell { cell, .. } => vec![("topology.cell".into(), cell)],
             Topology::Graph { cells, .. } => {
                 cells.iter().enumerate().map(|(i, cell)| (format!("topology.cells[{i}]"), cell)).collect()

@@ -1,8 +1,9 @@
 //! Links in words: the values that hold once presets and defaults are filled in.
 
-use super::Topology;
+use super::{CellMedium, Topology};
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::{JitterModel, LossModel};
+use haltere_net::lte::LteConfig;
 use haltere_net::middlebox::{Breaker, Propagation};
 use haltere_net::queue::QueueConfig;
 use haltere_net::registry::shown;
@@ -33,7 +34,10 @@ impl Topology {
             up: direction(&link.up),
         });
         let cells = self.all_cells().into_iter().filter_map(|(path, cell)| {
-            let medium = medium(cell.config.channel, &cell.config.stations);
+            let medium = match &cell.medium {
+                CellMedium::Wifi(config) => medium(config.channel, &config.stations),
+                CellMedium::Lte(config) => carrier(config),
+            };
             let station = cell.stations.first()?;
             let way = |config: &LinkConfig| [vec![medium.clone()], held(config)].concat().join(", ");
             Some(LinkInWords { name: cell.name.clone(), path, down: way(&station.down), up: way(&station.up) })
@@ -56,6 +60,21 @@ fn medium(channel: Channel, stations: &[Metres]) -> String {
         width.0,
         plural(streams as usize),
         plural(count)
+    )
+}
+
+/// The carrier of a cell of LTE.
+fn carrier(config: &LteConfig) -> String {
+    let count = config.users.len();
+    format!(
+        "LTE, {}MHz, {} receive antenna{}, hexagon of {:.0}m a side, neighbours active {}, {count} user{} at {:.0}km/h",
+        config.width.0,
+        config.antennas,
+        if config.antennas == 1 { "" } else { "s" },
+        config.radius.0,
+        percent(config.activity),
+        if count == 1 { "" } else { "s" },
+        config.speed.0 * 3.6
     )
 }
 

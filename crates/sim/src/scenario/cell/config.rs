@@ -1,9 +1,13 @@
-//! Checks cells of scenarios, and converts them to the configuration of a cell in the network crate.
+//! Cells of scenarios with all defaults filled in. Checks cells of IEEE 802.11, and converts them to the configuration of a cell in the
+//! network crate.
 
 use super::{Access, CellDirection, CellSpec, RadioSpec, Retries, StandardName, Stations, Unlimited};
 use crate::scenario::{ScenarioError, error};
 use haltere_net::link::LinkConfig;
+use haltere_net::lte::LteConfig;
+use haltere_net::medium::Medium;
 use haltere_net::wifi::{self, CellConfig, Channel, Metres, Phy, Radio, Rule, Standard};
+use haltere_transport::Body;
 use std::collections::BTreeSet;
 
 /// The most stations of a cell: association identifiers go from 1 to 2007 (IEEE Std 802.11-2016, clause 9.4.1.8).
@@ -17,12 +21,21 @@ pub struct Cell {
     /// The node of its access point.
     pub access_point: String,
     /// The medium.
-    pub config: CellConfig,
+    pub medium: CellMedium,
     /// The stations.
     pub stations: Vec<Station>,
 }
 
-/// A station of a cell.
+/// The medium of a cell.
+#[derive(Clone, Debug)]
+pub enum CellMedium {
+    /// A cell of IEEE 802.11.
+    Wifi(CellConfig),
+    /// A cell of LTE.
+    Lte(LteConfig),
+}
+
+/// A station of a cell, or a user.
 #[derive(Clone, Debug)]
 pub struct Station {
     /// Its node.
@@ -34,6 +47,14 @@ pub struct Station {
 }
 
 impl Cell {
+    /// The medium, for the element of its links.
+    pub(crate) fn element(&self) -> Box<dyn Medium<Body>> {
+        match &self.medium {
+            CellMedium::Wifi(config) => Box::new(config.clone()),
+            CellMedium::Lte(config) => Box::new(config.clone()),
+        }
+    }
+
     /// Its nodes: stations and access point.
     pub(in crate::scenario) fn nodes(&self) -> impl Iterator<Item = &str> {
         self.stations.iter().map(|station| station.node.as_str()).chain([self.access_point.as_str()])
@@ -98,7 +119,8 @@ impl CellSpec {
         }
         let config = self.config(path)?;
         let stations = self.stations(&config, path)?;
-        Ok(Cell { name: self.name.unwrap_or_else(|| "cell".into()), access_point, config, stations })
+        let name = self.name.unwrap_or_else(|| "cell".into());
+        Ok(Cell { name, access_point, medium: CellMedium::Wifi(config), stations })
     }
 
     fn distances(&self) -> Vec<Metres> {

@@ -2,7 +2,7 @@
 
 mod config;
 
-pub use config::{Cell, Station};
+pub use config::{Cell, CellMedium, Station};
 
 use super::link::{LossSpec, QueueSchema};
 use super::presets::Preset;
