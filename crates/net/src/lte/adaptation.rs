@@ -26,7 +26,7 @@ impl Adaptation {
 
     /// The spectral efficiency at a SINR that is given as a ratio, bit/s/Hz.
     pub fn efficiency(&self, sinr: f64) -> f64 {
-        if !(sinr >= from_db(self.least_sinr_db)) {
+        if sinr.is_nan() || sinr < from_db(self.least_sinr_db) {
             return 0.0;
         }
         (self.attenuation * libm::log2(1.0 + sinr)).min(self.most)

@@ -216,7 +216,7 @@ fn saturate(config: &LteConfig, link: &LinkConfig, ports: &[u32], seed: u64, tim
 #[test]
 fn one_user_has_the_capacity_of_the_formula() {
     for (sinr, direction, port) in [(5.0, Direction::Down, 0), (30.0, Direction::Down, 0), (5.0, Direction::Up, 1)] {
-        let efficiency = Adaptation::of(direction).efficiency(f64::powf(10.0, sinr / 10.0));
+        let efficiency = Adaptation::of(direction).efficiency(libm::pow(10.0, sinr / 10.0));
         let capacity = efficiency * 9e6;
         let (clean, medium) = saturate(&steady(vec![at(sinr)]), &link(0.0), &[port], 1, Span::from_secs(10));
         assert!((clean[port as usize] / capacity - 1.0).abs() < 0.002, "{sinr} dB: {clean:?}, not {capacity}");
@@ -234,7 +234,7 @@ fn users_share_the_time_evenly() {
     let (bits, _) =
         saturate(&steady(vec![at(0.0), at(10.0), at(20.0)]), &link(0.0), &[0, 2, 4], 1, Span::from_secs(20));
     for (user, sinr) in [0.0, 10.0, 20.0].into_iter().enumerate() {
-        let alone = Adaptation::of(Direction::Down).efficiency(f64::powf(10.0, sinr / 10.0)) * 9e6;
+        let alone = Adaptation::of(Direction::Down).efficiency(libm::pow(10.0, sinr / 10.0)) * 9e6;
         let share = bits[2 * user] / alone;
         assert!((share - 1.0 / 3.0).abs() < 0.01, "{sinr} dB: {share}");
     }
@@ -245,7 +245,7 @@ fn users_share_the_time_evenly() {
 fn best_of(k: i32, mean: f64) -> f64 {
     let step = 1e-3;
     let down = Adaptation::of(Direction::Down);
-    let at = |x: f64| f64::from(k) * f64::exp(-x) * (1.0 - f64::exp(-x)).powi(k - 1) * down.efficiency(mean * x);
+    let at = |x: f64| f64::from(k) * libm::exp(-x) * (1.0 - libm::exp(-x)).powi(k - 1) * down.efficiency(mean * x);
     (0..40_000).map(|n| at((f64::from(n) + 0.5) * step) * step).sum()
 }
 
