@@ -79,9 +79,13 @@ def test_a_cell_has_a_row_with_a_column_for_each_of_its_figures() -> None:
     flows = [{"contender": "tcp/cubic", "size": "100kB", "pairs": "all"}]
     cell = Scenario({"topology": {"kind": "cell", "cell": {"stations": 2}}, "flows": flows})
     made = run(cell, seed=1)
-    assert {key for one in made.data["cells"] for key in one} == set(columns.of("cell"))
+    carriers = {"down_used_ratio", "up_used_ratio", "down_efficiency", "up_efficiency"}
+    assert {key for one in made.data["cells"] for key in one} == set(columns.of("cell")) - carriers
     assert made.cells["stations"].to_list() == [2]
     assert made.cells["frames"].item() >= made.links.filter(link="station 0")["delivered_packets"].sum()
+    lte = run(Scenario({"topology": {"kind": "lte", "lte": {"users": 2}}, "flows": flows}), seed=1)
+    assert {key for one in lte.data["cells"] for key in one} == set(columns.of("cell"))
+    assert 0 < lte.cells["down_used_ratio"].item() <= 1 and 0 < lte.cells["down_efficiency"].item() <= 4.4
 
 
 def test_the_tables_have_a_column_for_every_figure_of_messages() -> None:

@@ -15,7 +15,7 @@ TITLES = {
     "probe": "`latency`: a row a probe",
     "request": "`probes`: a row a request of a probe",
     "load": "`loads`: a row a load",
-    "cell": "`cells`: a row a cell of 802.11",
+    "cell": "`cells`: a row a cell of 802.11 or LTE",
 }
 
 

@@ -18,7 +18,7 @@ crate::named! {
         Flow,
         /// One direction of a link.
         Link,
-        /// A cell of IEEE 802.11.
+        /// A cell of IEEE 802.11 or of LTE.
         Cell,
         /// A probe.
         Probe,

@@ -234,11 +234,11 @@ impl<B> Cell<B> {
             let each = bits.iter().find(|(lane, _)| *lane == number).map_or(0.0, |(_, each)| *each);
             self.send(direction, (number, at), (blocks, each));
         }
-        // Where nothing can be received now, nothing can be before the next report.
-        let unheard = |number: &usize| bits.iter().any(|(lane, each)| lane == number && *each <= 0.0);
-        let half = &mut self.halves[direction as usize];
-        let due = half.lanes.iter().map(|number| match self.lanes[*number].due() {
-            due if unheard(number) => due.max(Radio::next_report(at)),
+        let unheard = |number: usize| bits.iter().any(|(lane, each)| *lane == number && *each <= 0.0);
+        let Cell { halves, lanes, radios, .. } = self;
+        let half = &mut halves[direction as usize];
+        let due = half.lanes.iter().map(|&number| match lanes[number].due() {
+            due if unheard(number) => due.max(radios[lanes[number].user].next_heard(direction, at)),
             due => due,
         });
         half.next = boundary(due.min().unwrap_or(Time::NEVER)).max(after(at));

@@ -3,7 +3,7 @@
 use super::adaptation::{Adaptation, from_db, to_db};
 use super::config::{BLOCK_HZ, LteConfig, TTI, User};
 use super::deployment::{CORRELATION_DISTANCE, Conditions, Deployment, shadows};
-use super::fading::{Fading, doppler_hz};
+use super::fading::{Fading, FadingModel, doppler_hz};
 use crate::rng::Streams;
 use crate::time::{Span, Time};
 use crate::topology::Direction;
@@ -18,6 +18,8 @@ const SUBBAND_BLOCKS: u32 = 5;
 /// table A.2.2-1, from memory).
 const REPORT_PERIOD: Span = Span::from_millis(5);
 const REPORT_AGE: Span = Span::from_millis(6);
+/// Reports that are looked at in advance for the first one by which a user can be reached again: ten seconds.
+const AHEAD: u32 = 2000;
 
 /// The way of a user: to and fro on a straight line across the cell, between its borders.
 struct Way {
@@ -67,6 +69,10 @@ pub(super) struct Radio {
     blocks: u32,
     /// The last report of each direction, with its number.
     reports: [Option<(u64, Quality)>; 2],
+    /// Up to when it is known to be out of reach, down and up.
+    deaf: [Time; 2],
+    /// Whether its channel never changes.
+    still: bool,
 }
 
 impl Radio {
@@ -83,7 +89,9 @@ impl Radio {
             Fading::new(config.fading, config.antennas, doppler_hz(config.speed.0), &centres, dice)
         };
         let way = Radio::way(config, user, name, cells, streams);
-        Radio { way, fading: ["down", "up"].map(fading), blocks, reports: [None; 2] }
+        let still = config.speed.0 <= 0.0 || (way.length <= 0.0 && config.fading == FadingModel::None);
+        let fading = ["down", "up"].map(fading);
+        Radio { way, fading, blocks, reports: [None; 2], deaf: [Time::ZERO; 2], still }
     }
 
     fn way(config: &LteConfig, user: &User, name: &str, cells: &Deployment, streams: &Streams) -> Way {
@@ -120,8 +128,29 @@ impl Radio {
         Way { start, length, speed, steps }
     }
 
+    /// When a user that cannot be reached at `at` should be tried again: at the first report by which it can be, or after some
+    /// seconds without one. The channel is a function of time, so that looking ahead needs no events.
+    pub fn next_heard(&mut self, direction: Direction, at: Time) -> Time {
+        if self.still {
+            return Time::NEVER;
+        }
+        let known = self.deaf[direction as usize];
+        if at < known {
+            return known;
+        }
+        let mut next = at;
+        for _ in 0..AHEAD {
+            next = Radio::next_report(next);
+            if self.quality(direction, next).bits > 0.0 {
+                break;
+            }
+        }
+        self.deaf[direction as usize] = next;
+        next
+    }
+
     /// From when on the scheduler may know something else than at `at`.
-    pub fn next_report(at: Time) -> Time {
+    fn next_report(at: Time) -> Time {
         let report = at.saturating_sub(REPORT_AGE).as_nanos() / REPORT_PERIOD.as_nanos();
         Time::ZERO + REPORT_PERIOD * (report + 1) + REPORT_AGE
     }
@@ -193,6 +222,26 @@ mod tests {
         let [down, up] = [Direction::Down, Direction::Up].map(|way| one.quality(way, Time::ZERO));
         assert!((down.bits - 0.6 * 1.5826 * 180.0).abs() < 0.01 && (up.bits - 0.4 * 1.5826 * 180.0).abs() < 0.01);
         assert_eq!((down.most, up.most), (50, 50));
+    }
+
+    /// A user at the edge of coverage is tried again when it can be heard, and not before.
+    #[test]
+    fn a_user_out_of_reach_is_waited_for() {
+        let config = LteConfig { fading: FadingModel::Flat, antennas: 1, ..LteConfig::new(vec![User::default()]) };
+        let mut one = radio(&config, User { sinr: Some(Sinr(-14.0)), distance: None });
+        let ms = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut deaf = (0..5000).map(ms).filter(|at| one.quality(Direction::Down, *at).bits <= 0.0).collect::<Vec<_>>();
+        assert!((500..4990).contains(&deaf.len()), "{}", deaf.len());
+        deaf.truncate(500);
+        for at in deaf {
+            let next = one.next_heard(Direction::Down, at);
+            assert!(one.quality(Direction::Down, next).bits > 0.0 && next <= at + Span::from_secs(10));
+            let between = (at.as_nanos() / 1_000_000..next.as_nanos() / 1_000_000).map(ms);
+            assert!(between.into_iter().all(|t| one.quality(Direction::Down, t).bits <= 0.0), "{at:?} to {next:?}");
+        }
+        let still = LteConfig { fading: FadingModel::None, ..config };
+        let mut never = radio(&still, User { sinr: Some(Sinr(-20.0)), distance: None });
+        assert_eq!(never.next_heard(Direction::Down, ms(3)), Time::NEVER);
     }
 
     /// A report of 5 ms is used from 6 ms after it on.

@@ -15,6 +15,7 @@ mod hostile;
 mod kernels;
 mod links;
 mod loads;
+mod lte;
 mod marks;
 mod mechanisms;
 mod middleboxes;
