@@ -92,7 +92,7 @@ pub(super) struct Deployment {
     /// The power of a resource block of a base station, mW.
     block_mw: f64,
     activity: f64,
-    /// What the users of other cells add to the noise of a resource block at the base station, mW.
+    /// Interference of users of other cells in a resource block at the base station, mW.
     interference_up_mw: f64,
 }
 

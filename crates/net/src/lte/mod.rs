@@ -62,7 +62,7 @@ pub const HARQ: Cellular = Cellular {
     rlc: Span::from_millis(43),
 };
 
-/// The same up, where a user without a grant asks for one every 10 ms and has it 8 ms later (3GPP TS 36.213 table 10.1.5-1, TR 36.912
+/// HARQ up, where a user without a grant asks for one every 10 ms and has it 8 ms later (3GPP TS 36.213 table 10.1.5-1, TR 36.912
 /// annex B).
 pub const HARQ_UP: Cellular = Cellular { request_period: Span::from_millis(10), grant: Span::from_millis(8), ..HARQ };
 

@@ -52,7 +52,7 @@ impl Way {
     }
 }
 
-/// What the scheduler knows of a user in one direction.
+/// Knowledge that the scheduler has of a user in one direction.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Quality {
     /// The bits that a resource block carries in a TTI.
@@ -155,7 +155,7 @@ impl Radio {
         Time::ZERO + REPORT_PERIOD * (report + 1) + REPORT_AGE
     }
 
-    /// What the scheduler knows in a TTI that begins at `at`.
+    /// Returns the scheduler's knowledge in a TTI that begins at `at`.
     pub fn quality(&mut self, direction: Direction, at: Time) -> Quality {
         let report = at.saturating_sub(REPORT_AGE).as_nanos() / REPORT_PERIOD.as_nanos();
         let known = &mut self.reports[direction as usize];
