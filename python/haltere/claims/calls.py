@@ -57,7 +57,7 @@ class Calls:
             at: the levels of the other factors.
 
         Raises:
-            MissingDataError: with fewer than two replications.
+            haltere.claims.MissingDataError: with fewer than two replications.
         """
         which = pl.col("contender") == self.control if which is None else which
         levels = {"control": self.control, **at}
