@@ -291,7 +291,7 @@ impl<B: Send> Element<B> for Cell<B> {
         }
         packet.arrived = cx.now;
         lane.enqueue(packet, cx.now);
-        // What arrives within a TTI, or at its beginning, is sent in the next one.
+        // A packet that arrives within a TTI, or at its beginning, is sent in the next one.
         let due = boundary(lane.due()).max(after(cx.now));
         if let Some(half) = self.halves.iter_mut().find(|half| half.lanes.contains(&(port.0 as usize))) {
             half.next = half.next.min(due);

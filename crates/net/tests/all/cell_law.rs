@@ -1,14 +1,14 @@
 //! A cell obeys the law of two clocks and loses nothing; its retries, categories, aggregates and their order.
 
-use haltere_net::counters::LinkCounters;
-use haltere_net::element::{Element, Port};
+use crate::two_clocks::{self, Offered, Seen, drive_late};
+use haltere_net::element::Port;
 use haltere_net::link::LinkConfig;
 use haltere_net::loss::LossModel;
-use haltere_net::medium::{Entry, MediumCounters};
+use haltere_net::medium::Entry;
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::rng::Streams;
 use haltere_net::wifi::{Aggregation, Cell, CellConfig, Channel, Metres, Parameters, Rule, Standard};
-use haltere_net::{Address, ComponentId, Cx, FlowKey, Packet, Span, Time};
+use haltere_net::{Address, FlowKey, Packet, Span, Time};
 use proptest::prelude::*;
 
 /// DiffServ codepoints of the four categories: background, best effort, video, voice.
@@ -40,69 +40,13 @@ fn cell(config: &CellConfig, link: &LinkConfig) -> Cell<u32> {
     Cell::new(config, "cell", &entries, &Streams::new(5, 1)).unwrap()
 }
 
-#[derive(PartialEq, Debug)]
-struct Seen {
-    packets: Vec<(Time, u32)>,
-    counters: LinkCounters,
-    medium: MediumCounters,
-    waited: (u128, u128),
+fn made(offers: &[Offer]) -> Vec<Offered> {
+    let offer = |(number, one): (usize, &Offer)| (one.0, Port(one.1), packet(number as u32, *one));
+    offers.iter().enumerate().map(offer).collect()
 }
 
-/// Offers in the order of time; polls when the cell asks for it, and at no other time.
-fn drive(mut cell: Cell<u32>, offers: &[Offer]) -> Seen {
-    let mut packets = Vec::new();
-    let mut offers = offers.iter().enumerate().peekable();
-    for _ in 0..1_000_000 {
-        let offer = offers.peek().map_or(Time::NEVER, |(_, o)| Time::from_nanos(o.0));
-        let now = offer.min(cell.next_wake());
-        assert!(cell.conserves());
-        if now == Time::NEVER {
-            return seen(cell, packets);
-        }
-        if let Some((number, &one)) = offers.next_if(|_| offer == now) {
-            cell.offer(Port(one.1), packet(number as u32, one), &mut Cx::new(now, ComponentId(0)));
-        } else {
-            take(&mut cell, now, &mut packets);
-        }
-    }
-    panic!("the cell spins");
-}
-
-/// Offers in the order of time; polls at these instants, whatever the cell asks for, and long after the last.
-fn drive_late(mut cell: Cell<u32>, offers: &[Offer], polls: &[u64]) -> Seen {
-    let mut instants: Vec<(u64, Option<usize>)> = polls.iter().map(|&t| (t, None)).collect();
-    instants.extend(offers.iter().enumerate().map(|(number, one)| (one.0, Some(number))));
-    instants.sort_by_key(|&(t, _)| t);
-    let mut packets = Vec::new();
-    for (t, offer) in instants {
-        let now = Time::from_nanos(t);
-        match offer {
-            Some(number) => {
-                let one = offers[number];
-                cell.offer(Port(one.1), packet(number as u32, one), &mut Cx::new(now, ComponentId(0)));
-            }
-            None => take(&mut cell, now, &mut packets),
-        }
-        assert!(cell.conserves());
-    }
-    take(&mut cell, Time::from_nanos(1 << 49), &mut packets);
-    seen(cell, packets)
-}
-
-fn take(cell: &mut Cell<u32>, now: Time, packets: &mut Vec<(Time, u32)>) {
-    while let Some((at, packet)) = cell.poll(now, &mut Cx::new(now, ComponentId(0))) {
-        assert!(at <= now);
-        packets.push((at, packet.body));
-    }
-}
-
-/// Everything that can be seen of a cell that has nothing left to do.
-fn seen(mut cell: Cell<u32>, packets: Vec<(Time, u32)>) -> Seen {
-    assert_eq!((cell.inside(), cell.next_wake()), (0, Time::NEVER));
-    let end = Time::from_nanos(1 << 50);
-    let held = cell.held(end, &mut Cx::new(end, ComponentId(0))).unwrap().queue;
-    let (counters, medium) = (cell.counters(), cell.medium().unwrap());
-    Seen { packets, counters, medium, waited: (held.packet_ns, held.byte_ns) }
+fn drive(cell: Cell<u32>, offers: &[Offer]) -> Seen {
+    two_clocks::drive(cell, &made(offers)).0
 }
 
 fn standards() -> impl Strategy<Value = CellConfig> {
@@ -156,8 +100,8 @@ proptest! {
         extra in prop::collection::vec(0u64..100_000_000, 0..60),
     ) {
         let once = drive(cell(&config, &link), &offers);
-        prop_assert_eq!(&once, &drive_late(cell(&config, &link), &offers, &[]));
-        prop_assert_eq!(&once, &drive_late(cell(&config, &link), &offers, &extra));
+        prop_assert_eq!(&once, &drive_late(cell(&config, &link), &made(&offers), &[]));
+        prop_assert_eq!(&once, &drive_late(cell(&config, &link), &made(&offers), &extra));
         prop_assert!(once.packets.is_sorted_by_key(|(at, _)| *at));
         prop_assert_eq!(once.counters.offered, once.counters.delivered + once.counters.dropped());
         prop_assert_eq!(once.medium.given_up, once.counters.dropped_retries);

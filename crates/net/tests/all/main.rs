@@ -9,3 +9,4 @@ mod link_law;
 mod lte_law;
 mod middlebox_law;
 mod queues;
+mod two_clocks;

@@ -144,7 +144,7 @@ pub(super) struct FlowSpec {
     /// The largest random delay of the start, uniformly drawn in each replication (default 0s).
     start_spread: Option<Quantity<Span>>,
     /// How long an unlimited flow or a call lasts from its start (default until the run ends): then both ends fall silent.
-    /// What is underway to them is lost.
+    /// Packets underway to them are lost.
     duration: Option<Quantity<Span>>,
     /// The client leaves its address for that of another path, at these times: from one network to another.
     migrate: Option<Vec<Migrate>>,
