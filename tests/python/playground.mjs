@@ -14,16 +14,16 @@ const columns = catalogue.columns.filter((one) => one.of === "flow" && one.whole
 const known = { usual: words.usual, presets: catalogue.presets, halves: (rtt) => ask({ halves: { rtt } }) };
 
 function answer(question, scenarios) {
-  const all = Array.from({ length: question.replications }, (_, replication) => groups(question).flatMap((group, number) => {
+  const all = Array.from({ length: question.replications }, (_, replication) => groups(question).flatMap(({ own, group }, number) => {
     const result = ask({ run: { scenario: scenarios[replication % 2][number], seed: question.seed, replication } });
-    return entries(question, group, result, columns, replication);
+    return entries(own, group, result, columns, replication);
   }));
   const { table, lines } = compared(question, all[0].map((_, place) => all.map((own) => own[place])), words, ask);
   return { entries: all.flat(), table, lines };
 }
 
 const found = questions.map(({ question, run, address }) => {
-  const made = (reverseStarts) => groups(question).map((group) => scenario(question, group, known, { reverseStarts }));
+  const made = (reverseStarts) => groups(question).map(({ own, group }) => scenario(own, group, known, { reverseStarts }));
   const scenarios = [made(false), made(true)].map((some) => some.map(canonical));
   return {
     scenarios,

@@ -27,7 +27,7 @@ MODULE = ROOT / "target" / "playground" / "playground.wasm"
 LINK = ("preset", "rate", "rtt", "loss", "queue")
 QUICK = {"contenders": ["tcp/cubic", "quic/bbr"], "share": False, "preset": "", "rate": "10Mbit/s", "rtt": "21ms"}
 QUICK |= {"loss": "2%", "queue": "", "app": "https", "size": "200kB", "duration": "12s", "flows": 1, "seed": 1}
-QUICK |= {"replications": 7, "paths": [], "probe": ""}
+QUICK |= {"replications": 7, "paths": [], "queues": [], "probe": ""}
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,8 @@ def comparison(question: dict[str, Any]) -> Comparison:
     link: dict[str, Any] = (
         {} if several else {n: question[n] for n in LINK if question[n] and not (cell and n != "preset")}
     )
+    if question["queues"]:
+        link["queues"] = [link.pop("queue"), *question["queues"]]
     link |= {"paths": several, "probe": question["probe"] or None}
     used = {"duration"} if question["share"] else {"size"}
     others = {name: question[name] for name in ("app", "share", "flows", "replications", "seed", *used)}
@@ -75,7 +77,7 @@ def drawn(number: int) -> dict[str, Any]:
     """A random question."""
     dice = random.Random(number)
     contenders = dice.sample(["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr+ecn", "tcp/newreno"], dice.randint(1, 4))
-    return {
+    found = {
         "contenders": contenders,
         "share": dice.random() < 0.5,
         "preset": dice.choice(["", "", "4g", "dsl", "wifi"]),
@@ -91,7 +93,11 @@ def drawn(number: int) -> dict[str, Any]:
         "flows": dice.choice([1, 1, 3]),
         "replications": dice.randint(1, 20),
         "seed": dice.choice([0, 1, 2**40]),
+        "queues": [],
     }
+    if found["queue"] and found["preset"] != "wifi" and not found["paths"]:
+        found["queues"] = dice.choice([[], ["64kB"], ["codel", "pie:ecn=true", "7p"]])
+    return found
 
 
 def test_the_page_asks_what_compare_asks(module: Path) -> None:
@@ -99,7 +105,10 @@ def test_the_page_asks_what_compare_asks(module: Path) -> None:
     for question, found in zip(questions, told(module, questions), strict=True):
         what, contenders = comparison(question), question["contenders"]
         groups = [contenders] if question["share"] else [[one] for one in contenders]
-        ours = [[what.scenario(group, reverse_starts=odd).json for group in groups] for odd in (False, True)]
+        ours = [
+            [own.scenario(group, reverse_starts=odd).json for own in what.each for group in groups]
+            for odd in (False, True)
+        ]
         assert found["scenarios"] == ours
         assert tomllib.loads(found["toml"]) == json.loads(ours[0][0])
         assert found["read"] == question
@@ -118,8 +127,12 @@ def test_the_command_asks_the_same(module: Path) -> None:
             name = rest.pop(0).removeprefix("--")
             if name == "path":
                 given.setdefault("paths", []).append(PathConditions.parse(rest.pop(0)))
+            elif name == "queue":
+                given.setdefault("queues", []).append(rest.pop(0))
             else:
                 given[name] = True if name == "share" else rest.pop(0)
+        if len(given.get("queues", [])) == 1:
+            (given["queue"],) = given.pop("queues")
         numbers = {name: int(given[name]) for name in ("flows", "replications", "seed") if name in given}
         assert Comparison(**(given | numbers)) == comparison(question)
 
@@ -144,13 +157,17 @@ def alike(ours: Any, theirs: Any) -> bool:
         {"contenders": ["mptcp/cubic", "mpquic/cubic", "tcp/cubic"], "paths": PATHS[:1] + PATHS[2:3]},
         {"probe": "icmp:1450B:20ms", "size": "2MB"},
         {"share": True, "probe": "udp:100B:50ms:stop-and-wait", "replications": 2},
+        {"queue": "10p", "queues": ["fq_codel", "1bdp"], "replications": 6, "probe": "icmp:1450B:20ms"},
+        {"share": True, "queue": "20p", "queues": ["fq_codel"], "replications": 6, "probe": "udp:100B:50ms"},
+        {"share": True, "queue": "20p", "queues": ["codel"], "flows": 2, "replications": 2},
+        {"loss": "100%", "queue": "20p", "queues": ["codel"], "replications": 2},
     ],
 )
 def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, Any]) -> None:
     question = QUICK | changes
     (found,) = told(module, [question], run=True)
     what, contenders = comparison(question), question["contenders"]
-    named = (*LINK, "paths", "probe", "app", "share", "flows", "replications", "seed", "duration")
+    named = (*LINK, "queues", "paths", "probe", "app", "share", "flows", "replications", "seed", "duration")
     own = {name: getattr(what, name) for name in named}
     ours = package.compare(contenders, **own, size=what.size)
     entries = ours.to_dicts()
@@ -158,20 +175,26 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
         assert [name for name, value in theirs.items() if not alike(one[name], value)] == []
     count = len(entries) // what.replications
     groups = [entries[at::count] for at in range(count)]
-    shares = cli._shares_of(groups, [list(range(count))]) if what.share else {}
+    each = count // len(what.each)
+    queues = [list(range(at, at + each)) for at in range(0, count, each)]
+    shares = cli._shares_of(groups, queues) if what.share else {}
     columns = SHARED if what.share else ALONE
     probed = bool(question["probe"]) and not what.share
     assert found["table"] == [
         [
-            *(cli._cell(c, shares[at] if c.field == "share" else cli._values(c, group)) for c in columns),
+            *(cli._cell(c, shares.get(at, []) if c.field == "share" else cli._values(c, group)) for c in columns),
             *(cli.cells(group) if probed else ()),
         ]
         for at, group in enumerate(groups)
     ]
     said = ours.verdict.splitlines()
     assert found["lines"][len(found["lines"]) - len(said) :] == said
-    if question["probe"] and what.share:
-        assert cli.sentence(groups[0]) in found["lines"]
+    names = [f"{own.queue}: " if question["queues"] else "" for own in what.each]
+    for name, own in zip(names, queues, strict=True):
+        if question["probe"] and what.share:
+            assert f"{name}{cli.sentence(groups[own[0]])}" in found["lines"]
+        if what.share:
+            assert {f"{name}{line}" for line in cli._together([groups[at] for at in own])} <= set(found["lines"])
 
 
 def test_the_columns_of_probes_are_those_of_compare() -> None:
@@ -187,6 +210,52 @@ def test_a_wrong_path_is_said_at_its_field(page: Path) -> None:
         fragment=f"{ADDRESS}&path=rate%3D5Mbit%2Fs&path=speed%3D5Mbit%2Fs",
     )
     assert said.startswith("path-1 Path 1: there is no key speed: write KEY=VALUE")
+
+
+@pytest.mark.parametrize(
+    ("queues", "said"),
+    [
+        (["64kB", "codel", "nonsense"], "queue-1 Queue 3: "),
+        (["64kB", "codel", "64kB"], "queue-1 Queue 3: 64kB is given twice"),
+        (["", "codel"], "queue Queue or its limit: is empty beside other queues"),
+    ],
+)
+def test_a_wrong_queue_is_said_at_its_field(page: Path, queues: list[str], said: str) -> None:
+    found = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        if (at("problem")?.hidden !== false) return "";
+        return `${page.document.activeElement.id} ${at("problem").textContent}`;""",
+        fragment=ADDRESS + "".join(f"&queue={one}" for one in queues),
+    )
+    assert found.startswith(said)
+
+
+def test_each_queue_has_its_rows_and_lines_in_a_browser(page: Path) -> None:
+    """Flows that share a queue have one line of it, named by the queue; each queue has a run of its own."""
+    found = json.loads(
+        ask(
+            page,
+            f"""{DONE} return JSON.stringify({{
+                rows: [...at("table").querySelectorAll("tbody th")].map((one) => one.textContent),
+                legend: [...page.document.querySelectorAll(".legend li")].map((one) => one.textContent),
+                queue: [...page.document.querySelectorAll("#trace svg")].at(-1).getAttribute("aria-label"),
+                command: at("command").textContent, address: page.location.hash, headline: at("headline").textContent,
+                inputs: [...at("queues").querySelectorAll("input")].map((one) => one.value),
+            }})""",
+            fragment=f"{SHARED_QUEUES}&queue=20p&queue=codel",
+        )
+    )
+    names = ["0 tcp/cubic, 20p", "1 quic/bbr, 20p", "2 tcp/cubic, codel", "3 quic/bbr, codel"]
+    assert found["rows"] == names
+    assert found["legend"] == [*names, "all flows, 20p", "all flows, codel"]
+    assert "all flows, 20p up to" in found["queue"] and "all flows, codel up to" in found["queue"]
+    assert "--queue 20p --queue codel" in found["command"]
+    assert found["address"].count("queue=") == 2
+    assert found["headline"].startswith(
+        "10Mbit/s, RTT 21ms, loss 2%, queue 20p; 10Mbit/s, RTT 21ms, loss 2%, queue codel"
+    )
+    assert found["inputs"] == ["codel"]
 
 
 def test_failures_are_said(module: Path) -> None:
@@ -216,6 +285,7 @@ ADDRESS = (
     "#c=tcp%2Fcubic&c=quic%2Fbbr&rate=10Mbit%2Fs&rtt=21ms&loss=2%25&app=https&size=200kB&duration=12s&flows=1"
     "&replications=7&seed=1"
 )
+SHARED_QUEUES = ADDRESS.replace("replications=7", "replications=2") + "&share=1"
 DONE = """if (page.document.body?.dataset.traced === undefined) return "";
     const at = (id) => page.document.getElementById(id);"""
 

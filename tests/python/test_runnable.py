@@ -38,7 +38,7 @@ def test_the_first_pages_of_a_reader_have_some() -> None:
     [
         "haltere compare quic@quinn/cubic tcp/cubic --fidelity stack",
         "haltere compare tcp/./mine.py tcp/cubic",
-        "haltere compare tcp/cubic --queue 100p --queue codel",
+        "haltere compare tcp/cubic --queue 100p --queue ./mine.py",
         "haltere compare tcp/cubic --direction up",
         "haltere compare rtp/gcc rtp/nada",
         "haltere compare tcp/cubic quic/cubic --video bba",
@@ -56,7 +56,7 @@ def test_commands_that_only_run_at_home_stay_as_they_are(line: str) -> None:
 def test_the_address_is_read_as_the_question_and_asks_what_the_command_asks(tmp_path: Path) -> None:
     if not MODULE.exists():
         pytest.skip("the playground's module is not built: make playground")
-    lines = [*examples(), EXAMPLE]
+    lines = [*examples(), EXAMPLE, "haltere compare tcp/cubic --rate 20Mbit/s --queue 100p --queue codel --queue pie"]
     asked: list[dict[str, Any]] = [found for line in lines if (found := runnable.question(line))]
     given = {"module": str(MODULE), "words": playground.words()}
     given["questions"] = [{"question": one, "address": runnable.address(one), "run": False} for one in asked]
@@ -64,7 +64,7 @@ def test_the_address_is_read_as_the_question_and_asks_what_the_command_asks(tmp_
         assert told["addressed"] == one, line
         what = comparison(one)
         groups = [one["contenders"]] if one["share"] else [[name] for name in one["contenders"]]
-        assert told["scenarios"][0] == [what.scenario(group).json for group in groups], line
+        assert told["scenarios"][0] == [own.scenario(group).json for own in what.each for group in groups], line
 
 
 def test_a_reader_opens_it_and_sees_the_answer(tmp_path: Path) -> None:

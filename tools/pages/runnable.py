@@ -29,7 +29,7 @@ def question(command: str) -> dict[str, Any] | None:
         return None
     words = iter(shlex.split(command, comments=True)[2:])
     usual = Comparison()
-    found: dict[str, Any] = {"contenders": [], "paths": [], "share": False} | dict.fromkeys(_TEXTS, "")
+    found: dict[str, Any] = {"contenders": [], "paths": [], "queues": [], "share": False} | dict.fromkeys(_TEXTS, "")
     found |= {name: getattr(usual, name) for name in ("app", "size", "duration", *_NUMBERS)}
     given: set[str] = set()
     for word in words:
@@ -40,6 +40,8 @@ def question(command: str) -> dict[str, Any] | None:
             found["share"] = True
         elif name == "path":
             found["paths"].append(next(words))
+        elif name == "queue" and name in given:
+            found["queues"].append(next(words))
         elif name in given or name not in _TEXTS + _NUMBERS:
             return None
         else:
@@ -47,7 +49,7 @@ def question(command: str) -> dict[str, Any] | None:
             found[name] = int(next(words)) if name in _NUMBERS else next(words)
     if any(map(is_call, found["contenders"])):
         return None
-    of_files = [*found["contenders"], *found["paths"], found["preset"], found["queue"]]
+    of_files = [*found["contenders"], *found["paths"], found["preset"], found["queue"], *found["queues"]]
     return None if any("@" in text or "./" in text or text.endswith(".toml") for text in of_files) else found
 
 
@@ -55,7 +57,8 @@ def address(asked: dict[str, Any]) -> str:
     """Return what stands behind `#` in the address of the page that answers a question (`address.mjs`)."""
     several = [("c", one) for one in asked["contenders"]] + [("path", one) for one in asked["paths"]]
     share = [("share", "1")] if asked["share"] else []
-    return urlencode([*several, *share, *((name, str(asked[name])) for name in _TEXTS + _NUMBERS if asked[name] != "")])
+    fields = ((name, str(asked[name])) for name in _TEXTS + _NUMBERS if asked[name] != "")
+    return urlencode([*several, *share, *fields, *(("queue", one) for one in asked["queues"])])
 
 
 def commands(block: str) -> Iterator[str]:

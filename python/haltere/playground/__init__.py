@@ -132,6 +132,7 @@ def words() -> dict[str, Any]:
             "contenders": ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr"],
             "share": False,
             "paths": [],
+            "queues": [],
             "preset": "",
         }
         | {"rate": "40Mbit/s", "rtt": "50ms", "loss": "1%", "queue": "", "probe": "", "app": usual.app}

@@ -12,6 +12,7 @@ export function written(question) {
   for (const path of question.paths) parts.append("path", path);
   if (question.share) parts.set("share", "1");
   for (const name of [...LINK_TEXTS, ...TEXTS, ...NUMBERS]) if (question[name] !== "") parts.set(name, question[name]);
+  for (const queue of question.queues) parts.append("queue", queue);
   return parts.toString();
 }
 
@@ -21,6 +22,7 @@ export function read(text, usual) {
   if (!parts.has("c")) return null;
   const question = { ...usual, contenders: parts.getAll("c"), paths: parts.getAll("path"), share: parts.get("share") === "1" };
   for (const name of LINK_TEXTS) question[name] = parts.get(name) ?? "";
+  question.queues = parts.getAll("queue").slice(1);
   for (const name of TEXTS) if (parts.has(name)) question[name] = parts.get(name);
   for (const name of NUMBERS) if (/^\d+$/.test(parts.get(name) ?? "")) question[name] = Number(parts.get(name));
   return question;

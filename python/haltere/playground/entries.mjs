@@ -32,7 +32,7 @@ function bottleneck(links) {
   return down.find((link) => link.link === "bottleneck") ?? (down.length === 1 ? down[0] : {});
 }
 
-/** The entries of a run of some contenders at once. */
+/** The entries of a run of some contenders at once; `question` is the one with this run's queue. */
 export function entries(question, group, result, columns, replication) {
   const names = group.flatMap((contender) => Array(question.flows).fill(contender));
   const flows = new Map(result.flows.map((flow) => [flow.flow, flow]));
@@ -49,6 +49,7 @@ export function entries(question, group, result, columns, replication) {
       bottleneck_mean_queueing_delay_s: waited.mean_queueing_delay_s ?? null,
       bottleneck_max_queueing_delay_s: waited.max_queueing_delay_s ?? null,
       contender: names[together[0]],
+      queue: question.paths.length ? null : question.queue || null,
       replication,
       seed: question.seed + replication,
       error: flow.error || (result.status === "ok" ? null : result.error),

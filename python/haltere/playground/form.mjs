@@ -7,10 +7,13 @@ const TEXT_FIELDS = ["preset", "rate", "rtt", "loss", "queue", "probe", "app", "
 const NUMBER_FIELDS = { flows: 1, replications: 1, seed: 0 };
 const CONTENDERS_AT_MOST = 8;
 const PATHS_AT_MOST = 4;
+/** Those beside the first. */
+const QUEUES_AT_MOST = 3;
 
 /** Lists of texts that grow and shrink: how each entry's field is called, its words, and how few and how many there can be. */
 const LISTS = {
   contenders: { id: "contender", label: "Contender", least: 1, most: CONTENDERS_AT_MOST, counted: 1, add: "add" },
+  queues: { id: "queue", label: "Queue", least: 0, most: QUEUES_AT_MOST, counted: 2, add: "add-queue" },
   paths: { id: "path", label: "Path", least: 0, most: PATHS_AT_MOST, counted: 0, add: "add-path" },
 };
 
@@ -54,6 +57,8 @@ export function adapt(isCell) {
     at(name).disabled = isCell || several;
     at(name).placeholder = several ? "each path has its own" : at("preset").value ? (isCell ? "the cell has its own" : "as the preset") : at(name).dataset.usual;
   }
+  for (const input of inputs("queues")) input.disabled = at("queue").disabled;
+  at("add-queue").disabled = at("queue").disabled || inputs("queues").length >= QUEUES_AT_MOST;
 }
 
 export function fill(question) {
@@ -64,7 +69,8 @@ export function fill(question) {
 
 /** The question of the form; raises a `FieldError`. */
 export function question() {
-  const found = { contenders: texts("contenders"), paths: texts("paths"), share: at("share").checked };
+  const queues = at("queue").disabled ? [] : texts("queues");
+  const found = { contenders: texts("contenders"), queues, paths: texts("paths"), share: at("share").checked };
   for (const name of TEXT_FIELDS) found[name] = at(name).disabled ? "" : at(name).value.trim();
   for (const [name, least] of Object.entries(NUMBER_FIELDS)) {
     const text = at(name).value.trim();
@@ -73,14 +79,27 @@ export function question() {
     }
     found[name] = Number(text);
   }
+  refuseQueues([found.queue, ...queues]);
   for (const name of [found.share ? "duration" : "size"]) {
     if (!found[name]) throw new FieldError(name, `is empty: write a quantity, such as ${at(name).dataset.usual}`);
   }
   return found;
 }
 
-/** The field that a place in the scenario belongs to. `group` are the contenders of the scenario. */
-export function fieldOf(place, question, group) {
+/** The field of one of the queues: the link's own, or an entry of the list of further ones. */
+const queueField = (number) => (number ? `queue-${number - 1}` : "queue");
+
+/** Refuses several queues of which one is empty, or the same as another: a comparison tells them apart by their texts. */
+function refuseQueues(queues) {
+  if (queues.length < 2) return;
+  queues.forEach((queue, number) => {
+    if (!queue) throw new FieldError(queueField(number), "is empty beside other queues: write a limit or a discipline, such as 1000p");
+    if (queues.indexOf(queue) < number) throw new FieldError(queueField(number), `${queue} is given twice: write another queue, or remove it`);
+  });
+}
+
+/** The field that a place in the scenario belongs to. `group` are the contenders of the scenario, `number` says which queue is its own. */
+export function fieldOf(place, question, { group, number }) {
   const flow = /^flows\[(\d+)\]\.(\w+)/.exec(place);
   if (flow && flow[2] === "contender") {
     return `contender-${question.contenders.indexOf(group[Math.floor(Number(flow[1]) / question.flows)])}`;
@@ -91,6 +110,7 @@ export function fieldOf(place, question, group) {
   if (place.startsWith("probes")) return "probe";
   if (/^(duration|measure_from)/.test(place)) return "duration";
   const inside = /^topology\.(?:link|cell)\.(?:down\.|up\.)?(\w+)/.exec(place);
+  if (inside?.[1] === "queue") return queueField(number);
   return inside ? ({ delay: "rtt" }[inside[1]] ?? (at(inside[1]) ? inside[1] : "")) : place === "rtt" ? "rtt" : "";
 }
 

@@ -4,6 +4,7 @@ import { read, written } from "./address.mjs";
 import { at } from "./dom.mjs";
 import { entries } from "./entries.mjs";
 import { adapt, clearErrors, fieldOf, fill, listen, question, showError } from "./form.mjs";
+import { LOOKS } from "./lines.mjs";
 import { Refused, asker } from "./module.mjs";
 import { Cancelled, Pool } from "./pool.mjs";
 import { showComparison, showTrace } from "./results.mjs";
@@ -47,22 +48,22 @@ function refuseAtHome(contender, at) {
 /** The scenarios of a question, by the parity of the replication and by group; raises a `FieldError`. */
 function planned(question) {
   question.contenders.forEach(refuseAtHome);
-  return [0, 1].map((parity) => groups(question).map((group) => {
+  return [0, 1].map((parity) => groups(question).map((set) => {
     try {
-      const text = canonical(scenario(question, group, known, reversed(parity)));
+      const text = canonical(scenario(set.own, set.group, known, reversed(parity)));
       if (parity === 0 || question.share) local.ask({ check: { scenario: text } });
       return text;
     } catch (error) {
-      if (error instanceof Refused) throw new FieldError(fieldOf(error.path, question, group), error.message);
+      if (error instanceof Refused) throw new FieldError(fieldOf(error.path, question, set), error.message);
       throw error;
     }
   }));
 }
 
 function headline(question, replications) {
-  const { preset, rate, rtt, loss, queue, paths } = question;
-  const given = Object.fromEntries(Object.entries({ preset, rate, rtt, loss, queue }).filter(([, value]) => value));
-  const link = paths.length ? paths.map((text, at) => `path ${at}: ${saidPath(parsedPath(text, known.presets, ""), words.usual)}`) : [saidPath(given, words.usual)];
+  const { preset, rate, rtt, loss, paths } = question;
+  const given = (queue) => Object.fromEntries(Object.entries({ preset, rate, rtt, loss, queue }).filter(([, value]) => value));
+  const link = paths.length ? paths.map((text, at) => `path ${at}: ${saidPath(parsedPath(text, known.presets, ""), words.usual)}`) : [question.queue, ...question.queues].map((queue) => saidPath(given(queue), words.usual));
   const sent = question.share ? `sharing for ${question.duration}, goodput from ${words.usual.measured_from.replace("s", " s")}` : question.size;
   const flows = question.flows > 1 ? `${question.flows} flows of each, ` : "";
   return [...link, `${flows}${sent} over ${question.app}`, ...(question.probe ? [saidProbe(question.probe)] : []), counted(replications, "replication")].join("; ");
@@ -112,17 +113,17 @@ async function run(question) {
   if (broken) throw broken.reason;
   const complete = results.map((own, at) => at).filter((at) => sets.every((_, group) => results[at][group]));
   if (!complete.length) return say("Cancelled: no replication was complete.");
-  const all = complete.map((replication) => sets.flatMap((group, number) => entries(question, group, results[replication][number], columns, replication)));
+  const all = complete.map((replication) => sets.flatMap(({ own, group }, number) => entries(own, group, results[replication][number], columns, replication)));
   const rows = all[0].map((_, place) => all.map((own) => own[place]));
   const answered = { ...question, replications: complete.length };
   const shown = compared(answered, rows, words, local.ask);
   const about = { question: answered, headline: headline(question, complete.length), words, rows };
-  last = { question, scenarios, sets, runs: [], show: () => showComparison(shown, about) };
+  last = { question, scenarios, sets, names: shown.names, runs: [], show: () => showComparison(shown, about) };
   last.show();
   offerRuns(complete);
   home(question);
   const stopped = complete.length < question.replications ? `Stopped: ${complete.length} of ${counted(question.replications, "replication")} are complete. ` : "";
-  say(`${stopped}${shown.verdict.lines[0] ?? "Done."}`.replace(/:$/, "."));
+  say(`${stopped}${shown.said[0] ?? "Done."}`.replace(/:$/, "."));
   await look();
 }
 
@@ -130,18 +131,22 @@ function offerRuns(complete) {
   options(at("replication"), complete.map((one) => [one, String(one)]));
 }
 
-/** Traces one replication of all contenders. */
+/** Traces one replication of all contenders, over each queue. */
 async function look() {
-  const { question, scenarios, sets } = last;
+  const { question, scenarios, sets, names: rows } = last;
   const mine = asks;
   const replication = Number(at("replication").value);
   at("trace").setAttribute("aria-busy", "true");
   const traced = await Promise.all(scenarios[replication % 2].map((text) => pool.ask({ trace: { scenario: text, seed: question.seed, replication, points: POINTS } })));
   if (mine !== asks || replication !== Number(at("replication").value)) return;
-  last.runs = traced.map((one, group) => {
-    const names = sets[group].flatMap((contender) => Array(question.flows).fill(contender));
-    const looks = names.map((_, place) => (question.share ? place : group));
-    return { names: question.share ? names.map((name, place) => `${place} ${name}`) : names, looks, traced: one };
+  last.runs = traced.map((one, set) => {
+    const { own, group, number } = sets[set];
+    const count = group.length * question.flows;
+    // The rows of the table are the flows where they share the link, else the contenders.
+    const places = Array.from({ length: count }, (_, place) => (question.share ? number * count + place : set));
+    const several = question.queues.length > 0;
+    const shared = { name: several ? `all flows, ${own.queue}` : "all flows", look: LOOKS - 1 - number, several };
+    return { names: places.map((at) => (question.share ? `${at} ${rows[at]}` : rows[at])), looks: places, shared, traced: one };
   });
   showTrace(last.runs);
   at("trace").removeAttribute("aria-busy");
@@ -156,7 +161,8 @@ function redraw() {
 
 function home(question) {
   at("command").textContent = command(question, known);
-  const text = scenario(question, groups(question)[0], known, reversed(0));
+  const [{ own, group }] = groups(question);
+  const text = scenario(own, group, known, reversed(0));
   at("toml").textContent = toml(text);
   at("home").hidden = false;
 }

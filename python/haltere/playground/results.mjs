@@ -41,7 +41,7 @@ export function showComparison(shown, { question, headline, words, rows }) {
     label: metric.name,
     width: at("dots").clientWidth || 600,
     rows: rows.map((own, row) => {
-      const found = shown.verdict.typical[shown.own.indexOf(row)] ?? null;
+      const found = shown.typical[row];
       const values = own.filter((one) => one.error === null).map(metric.of).filter(Number.isFinite);
       return { name: shown.names[row], look: row, values, value: found && found.value, ends: found && found.ends, said: shown.table[row][0].replace("\n", " ") };
     }),
@@ -57,19 +57,19 @@ const FIGURES = [
   { name: "queue", label: "Queue at the bottleneck", unit: "kB", scale: 1e-3, of: "link" },
 ];
 
-/** The lines of traced runs, each `{names, looks, traced}`: of the flows that run at once, or of a contender alone. */
+/** The lines of traced runs, each `{names, looks, shared, traced}`: of the flows that run at once, whose queue is `shared`, or of a contender alone. */
 export function showTrace(runs) {
   const ends = runs.flatMap(({ traced }) => traced.lines.map((line) => line.t_s.at(-1) ?? 0));
   const end = Math.max(...ends, 1e-9);
   const width = at("trace").clientWidth || 600;
   const figures = FIGURES.map(({ name, label, unit, scale, of }) => {
-    const lines = runs.flatMap(({ names, looks, traced }) => traced.lines.flatMap((line) => {
+    const lines = runs.flatMap(({ names, looks, shared, traced }) => traced.lines.flatMap((line) => {
       const [, number, path] = /^flow (\d+)(?: path (\d+))?$/.exec(line.who) ?? [null, null, /^path (\d+) down$/.exec(line.who)?.[1]];
       const fits = line.name === name && (of === "flow" ? number : / down$/.test(line.who));
       if (!fits) return [];
-      const shared = of === "link" && names.length > 1;
-      const who = shared ? "all flows" : names[number ?? 0];
-      const look = shared ? LOOKS - 1 : looks[number ?? 0];
+      const all = of === "link" && names.length > 1;
+      const who = all ? shared.name : names[number ?? 0];
+      const look = all ? shared.look : looks[number ?? 0];
       return [{ name: path ? `${who}, path ${path}` : who, look, path: path ?? 0, t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
     }));
     const figure = element("figure", "", { class: "drawn" });
@@ -77,6 +77,8 @@ export function showTrace(runs) {
     return figure;
   });
   const keys = new Map(runs.flatMap(({ names, looks }) => names.map((name, row) => [`${looks[row]} ${name}`, [looks[row], name]])));
+  // A queue that all flows share is named where there are several.
+  for (const { names, shared } of runs) if (names.length > 1 && shared.several) keys.set(`${shared.look} ${shared.name}`, [shared.look, shared.name]);
   const legend = element("ul", "", { class: "legend", "aria-label": "Colours" });
   const later = runs.some(({ traced }) => traced.lines.some(({ who }) => /^(flow \d+ )?path [1-9]/.test(who)));
   legend.append(...[...keys.values()].map(([look, name]) => {

@@ -136,8 +136,17 @@ export function scenario(question, contenders, known, { reverseStarts }) {
   return { flows, links: "kernel", topology: topology(question, known), ...shared, ...probed };
 }
 
-/** The groups of contenders that run at once: all where they share the link, else each alone. */
-export const groups = (question) => (question.share ? [question.contenders] : question.contenders.map((one) => [one]));
+/** The question with each of its queues in turn: as it is where it has only one. */
+const variants = (question) => [question.queue, ...question.queues].map((queue) => ({ ...question, queue, queues: [] }));
+
+/**
+ * The runs of a replication, queue by queue: each has the contenders that run at once, which are all where they share the link,
+ * else one; `own` is the question with the run's queue, and `number` the place of that among the queues.
+ */
+export function groups(question) {
+  const together = question.share ? [question.contenders] : question.contenders.map((one) => [one]);
+  return variants(question).flatMap((own, number) => together.map((group) => ({ own, group, number })));
+}
 
 /** The one JSON text of a scenario: keys sorted, no spaces. */
 export function canonical(value) {
@@ -157,6 +166,7 @@ export function command(question, { usual, presets }) {
   const link = question.preset && isCell(question, presets) ? ["preset"] : LINK;
   for (const path of question.paths) words.push("--path", path);
   if (!question.paths.length) for (const name of link) if (question[name]) words.push(`--${name}`, question[name]);
+  for (const queue of question.queues) words.push("--queue", queue);
   if (question.share) words.push("--share", "--duration", question.duration);
   else words.push("--size", question.size);
   if (question.app !== usual.app) words.push("--app", question.app);

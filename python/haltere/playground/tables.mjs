@@ -37,10 +37,15 @@ function values(entries, name) {
   return well.map((one) => one[name]).filter((value) => value !== null);
 }
 
-/** The share of each flow in the goodput of all, per cent, by replication. */
+/** The share of each flow in the goodput of all that cross its queue, per cent, by replication. */
 function shares(rows) {
-  const used = complete(rows);
-  return rows.map((own) => used.map((at) => (100 * own[at].goodput_bps) / rows.reduce((sum, other) => sum + other[at].goodput_bps, 0)));
+  const found = [];
+  for (const places of byQueue(rows).values()) {
+    const beside = places.map((at) => rows[at]);
+    const used = complete(beside);
+    for (const at of places) found[at] = used.map((r) => (100 * rows[at][r].goodput_bps) / beside.reduce((sum, other) => sum + other[r].goodput_bps, 0));
+  }
+  return found;
 }
 
 export const counted = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
@@ -52,8 +57,21 @@ function failures(names, rows) {
   });
 }
 
+/** What each contender is called: with its queue where there are several. */
+function namesOf(rows) {
+  const several = new Set(rows.map((own) => own[0].queue)).size > 1;
+  return rows.map(([{ contender, queue }]) => (several ? `${contender}, ${queue}` : contender));
+}
+
 /** What each flow, or contender, is called in sentences. */
-const called = (question, rows) => rows.map((own, at) => (question.share ? `flow ${at} (${own[0].contender})` : own[0].contender));
+const called = (question, rows) => namesOf(rows).map((name, at) => (question.share ? `flow ${at} (${name})` : name));
+
+/** The places of the rows of each queue. */
+function byQueue(rows) {
+  const found = new Map();
+  rows.forEach((own, at) => found.set(own[0].queue, [...(found.get(own[0].queue) ?? []), at]));
+  return found;
+}
 
 /** The question that the module judges, of those whose places are in `own`. */
 function judged(question, rows, own, metrics) {
@@ -69,7 +87,7 @@ function judged(question, rows, own, metrics) {
   return { names: own.map((at) => names[at]), values: rates, higher: true, alike, has: "the highest mean goodput", of: "goodput", every };
 }
 
-/** Jain's index of each replication, and how long packets waited: what flows that share the link have in common. */
+/** Jain's index of each replication, and how long packets waited: what flows that share a queue have in common. */
 function together(rows, ask) {
   const used = complete(rows);
   const cell = (estimate, some, scale = 1) => ({ values: some, estimate, scale, digits: 3, between: " " });
@@ -122,23 +140,34 @@ export function compared(question, rows, words, ask) {
   const filled = places.map((place) => ({ ...place, found: of(place) })).filter(({ found }) => found.length);
   const shown = ask({ cells: { cells: filled.map(({ column, found }) => ({ values: found, estimate: "typical", scale: column.scale, digits: column.digits, between: "\n" })) } });
   const texts = new Map(filled.map(({ at, column }, place) => [`${at} ${column.field}`, shown[place]]));
-  const names = rows.map((own) => own[0].contender);
+  const names = namesOf(rows);
   const lines = failures(names, rows);
-  let own = rows.map((_, at) => at);
+  let sets = [rows.map((_, at) => at)];
   if (question.share) {
-    lines.push(...together(rows, ask));
-    if (question.probe) lines.push(probedTogether(rows[0], ask));
+    const queues = [...byQueue(rows)];
+    const head = (queue) => (queues.length > 1 ? `${queue}: ` : "");
+    const beside = (places) => places.map((at) => rows[at]);
+    for (const [queue, places] of queues) lines.push(...together(beside(places), ask).map((line) => `${head(queue)}${line}`));
+    if (question.probe) for (const [queue, [at]] of queues) lines.push(`${head(queue)}${probedTogether(rows[at], ask)}`);
     const used = complete(rows);
-    const starved = own.map((at) => used.filter((r) => rows[at][r].goodput_bps <= 0).length);
-    own = own.filter((at) => !starved[at]);
+    const starved = rows.map((own) => used.filter((r) => own[r].goodput_bps <= 0).length);
     for (const [at, count] of starved.entries()) {
       if (count) lines.push(`${called(question, rows)[at]} starved in ${count} of ${counted(used.length, "replication")}`);
     }
+    sets = queues.map(([, places]) => places.filter((at) => !starved[at]));
   }
-  const asked = judged(question, rows, own, words.metrics);
-  const verdict = own.length && asked.values[0].length ? ask({ verdict: asked }) : { lines: [], order: [], typical: [] };
-  const first = verdict.order.length && !question.share && rows.length > 1 ? own[verdict.order[0]] : null;
+  const typical = rows.map(() => null);
+  const said = [];
+  let first = null;
+  for (const own of sets) {
+    const asked = judged(question, rows, own, words.metrics);
+    if (!own.length || !asked.values[0].length) continue;
+    const verdict = ask({ verdict: asked });
+    said.push(...verdict.lines);
+    own.forEach((at, place) => { typical[at] = verdict.typical[place] ?? null; });
+    if (verdict.order.length && !question.share && rows.length > 1) first = own[verdict.order[0]];
+  }
   const table = rows.map((_, at) => columns.map((column) => texts.get(`${at} ${column.field}`) ?? "–"));
   const probed = question.probe && !question.share ? probedAlone(question, rows, words.metrics, ask) : [];
-  return { columns, names, table, first, lines: [...lines, ...verdict.lines, ...probed], verdict, own };
+  return { columns, names, table, first, lines: [...lines, ...said, ...probed], said, typical };
 }
