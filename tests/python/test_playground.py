@@ -27,7 +27,7 @@ MODULE = ROOT / "target" / "playground" / "playground.wasm"
 LINK = ("preset", "rate", "rtt", "loss", "queue")
 QUICK = {"contenders": ["tcp/cubic", "quic/bbr"], "share": False, "preset": "", "rate": "10Mbit/s", "rtt": "21ms"}
 QUICK |= {"loss": "2%", "queue": "", "app": "https", "size": "200kB", "duration": "12s", "flows": 1, "seed": 1}
-QUICK |= {"replications": 7, "paths": [], "queues": [], "probe": ""}
+QUICK |= {"replications": 7, "paths": [], "queues": [], "probe": "", "direction": "down"}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def comparison(question: dict[str, Any]) -> Comparison:
         link["queues"] = [link.pop("queue"), *question["queues"]]
     link |= {"paths": several, "probe": question["probe"] or None}
     used = {"duration"} if question["share"] else {"size"}
-    others = {name: question[name] for name in ("app", "share", "flows", "replications", "seed", *used)}
+    others = {name: question[name] for name in ("app", "direction", "share", "flows", "replications", "seed", *used)}
     return Comparison(**link, **others)
 
 
@@ -94,6 +94,7 @@ def drawn(number: int) -> dict[str, Any]:
         "replications": dice.randint(1, 20),
         "seed": dice.choice([0, 1, 2**40]),
         "queues": [],
+        "direction": dice.choice(["down", "up", "both"]),
     }
     if found["queue"] and found["preset"] != "wifi" and not found["paths"]:
         found["queues"] = dice.choice([[], ["64kB"], ["codel", "pie:ecn=true", "7p"]])
@@ -160,6 +161,12 @@ def alike(ours: Any, theirs: Any) -> bool:
         {"queue": "10p", "queues": ["fq_codel", "1bdp"], "replications": 6, "probe": "icmp:1450B:20ms"},
         {"share": True, "queue": "20p", "queues": ["fq_codel"], "replications": 6, "probe": "udp:100B:50ms"},
         {"share": True, "queue": "20p", "queues": ["codel"], "flows": 2, "replications": 2},
+        {"direction": "up"},
+        {"direction": "both", "flows": 2, "replications": 6, "probe": "icmp:1450B:20ms"},
+        {"direction": "both", "queue": "20p", "queues": ["fq_codel"], "replications": 6},
+        {"share": True, "direction": "both", "replications": 6, "probe": "udp:100B:50ms"},
+        {"share": True, "direction": "both", "queue": "20p", "queues": ["codel"], "replications": 2, "flows": 2},
+        {"share": True, "direction": "up", "queue": "20p", "queues": ["codel"], "replications": 2},
         {"loss": "100%", "queue": "20p", "queues": ["codel"], "replications": 2},
     ],
 )
@@ -167,7 +174,19 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
     question = QUICK | changes
     (found,) = told(module, [question], run=True)
     what, contenders = comparison(question), question["contenders"]
-    named = (*LINK, "queues", "paths", "probe", "app", "share", "flows", "replications", "seed", "duration")
+    named = (
+        *LINK,
+        "queues",
+        "paths",
+        "probe",
+        "app",
+        "direction",
+        "share",
+        "flows",
+        "replications",
+        "seed",
+        "duration",
+    )
     own = {name: getattr(what, name) for name in named}
     ours = package.compare(contenders, **own, size=what.size)
     entries = ours.to_dicts()
@@ -175,9 +194,10 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
         assert [name for name, value in theirs.items() if not alike(one[name], value)] == []
     count = len(entries) // what.replications
     groups = [entries[at::count] for at in range(count)]
-    each = count // len(what.each)
-    queues = [list(range(at, at + each)) for at in range(0, count, each)]
-    shares = cli._shares_of(groups, queues) if what.share else {}
+    places: dict[tuple[str | None, str], list[int]] = {}
+    for at, (first, *_) in enumerate(groups):
+        places.setdefault((first["queue"], first["direction"]), []).append(at)
+    shares = cli._shares_of(groups, list(places.values())) if what.share else {}
     columns = SHARED if what.share else ALONE
     probed = bool(question["probe"]) and not what.share
     assert found["table"] == [
@@ -189,12 +209,11 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
     ]
     said = ours.verdict.splitlines()
     assert found["lines"][len(found["lines"]) - len(said) :] == said
-    names = [f"{own.queue}: " if question["queues"] else "" for own in what.each]
-    for name, own in zip(names, queues, strict=True):
-        if question["probe"] and what.share:
-            assert f"{name}{cli.sentence(groups[own[0]])}" in found["lines"]
-        if what.share:
-            assert {f"{name}{line}" for line in cli._together([groups[at] for at in own])} <= set(found["lines"])
+    for key, own in places.items() if what.share else ():
+        if question["probe"]:
+            assert f"{cli._headed(key[:1], places)}{cli.sentence(groups[own[0]])}" in found["lines"]
+        together = cli._together([groups[at] for at in own])
+        assert {f"{cli._headed(key, places)}{line}" for line in together} <= set(found["lines"])
 
 
 def test_the_columns_of_probes_are_those_of_compare() -> None:
@@ -256,6 +275,38 @@ def test_each_queue_has_its_rows_and_lines_in_a_browser(page: Path) -> None:
         "10Mbit/s, RTT 21ms, loss 2%, queue 20p; 10Mbit/s, RTT 21ms, loss 2%, queue codel"
     )
     assert found["inputs"] == ["codel"]
+
+
+def test_each_direction_has_its_rows_and_its_queue_in_a_browser(page: Path) -> None:
+    found = json.loads(
+        ask(
+            page,
+            f"""{DONE} return JSON.stringify({{
+                rows: [...at("table").querySelectorAll("tbody th")].map((one) => one.textContent),
+                legend: [...page.document.querySelectorAll(".legend li")].map((one) => one.textContent),
+                queue: [...page.document.querySelectorAll("#trace svg")].at(-1).getAttribute("aria-label"),
+                command: at("command").textContent, chosen: at("direction").value, headline: at("headline").textContent,
+            }})""",
+            fragment=f"{ADDRESS.replace('replications=7', 'replications=2')}&direction=both",
+        )
+    )
+    names = [f"{name}, {way}" for name in ("tcp/cubic", "quic/bbr") for way in ("down", "up")]
+    assert found["rows"] == found["legend"] == names
+    assert all(f"{name} up to" in found["queue"] for name in names)
+    assert "--direction both" in found["command"]
+    assert found["chosen"] == "both"
+    assert "200kB down and up at once over https" in found["headline"]
+
+
+def test_a_direction_that_is_not_there_is_said_at_its_field(page: Path) -> None:
+    said = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        if (at("problem")?.hidden !== false) return "";
+        return `${page.document.activeElement.id} ${at("problem").textContent}`;""",
+        fragment=f"{ADDRESS}&direction=sideways",
+    )
+    assert said.startswith("direction Direction: is none that there is")
 
 
 def test_failures_are_said(module: Path) -> None:

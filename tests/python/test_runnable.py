@@ -39,7 +39,6 @@ def test_the_first_pages_of_a_reader_have_some() -> None:
         "haltere compare quic@quinn/cubic tcp/cubic --fidelity stack",
         "haltere compare tcp/./mine.py tcp/cubic",
         "haltere compare tcp/cubic --queue 100p --queue ./mine.py",
-        "haltere compare tcp/cubic --direction up",
         "haltere compare rtp/gcc rtp/nada",
         "haltere compare tcp/cubic quic/cubic --video bba",
         "haltere compare tcp/cubic --path my-line.toml",
@@ -57,6 +56,7 @@ def test_the_address_is_read_as_the_question_and_asks_what_the_command_asks(tmp_
     if not MODULE.exists():
         pytest.skip("the playground's module is not built: make playground")
     lines = [*examples(), EXAMPLE, "haltere compare tcp/cubic --rate 20Mbit/s --queue 100p --queue codel --queue pie"]
+    lines.append("haltere compare tcp/cubic quic/bbr --direction both --size 1MB")
     asked: list[dict[str, Any]] = [found for line in lines if (found := runnable.question(line))]
     given = {"module": str(MODULE), "words": playground.words()}
     given["questions"] = [{"question": one, "address": runnable.address(one), "run": False} for one in asked]

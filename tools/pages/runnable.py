@@ -15,7 +15,7 @@ from haltere.adhoc.conditions import Comparison, is_call
 
 _BLOCK = re.compile(r"^```(?:console|bash|sh)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?:\S*/)?haltere compare ")
-_TEXTS = ("preset", "rate", "rtt", "loss", "queue", "probe", "app", "size", "duration")
+_TEXTS = ("preset", "rate", "rtt", "loss", "queue", "probe", "app", "direction", "size", "duration")
 _NUMBERS = ("flows", "replications", "seed")
 
 
@@ -30,7 +30,7 @@ def question(command: str) -> dict[str, Any] | None:
     words = iter(shlex.split(command, comments=True)[2:])
     usual = Comparison()
     found: dict[str, Any] = {"contenders": [], "paths": [], "queues": [], "share": False} | dict.fromkeys(_TEXTS, "")
-    found |= {name: getattr(usual, name) for name in ("app", "size", "duration", *_NUMBERS)}
+    found |= {name: getattr(usual, name) for name in ("app", "direction", "size", "duration", *_NUMBERS)}
     given: set[str] = set()
     for word in words:
         name = word.removeprefix("--")
@@ -57,7 +57,7 @@ def address(asked: dict[str, Any]) -> str:
     """Return what stands behind `#` in the address of the page that answers a question (`address.mjs`)."""
     several = [("c", one) for one in asked["contenders"]] + [("path", one) for one in asked["paths"]]
     share = [("share", "1")] if asked["share"] else []
-    fields = ((name, str(asked[name])) for name in _TEXTS + _NUMBERS if asked[name] != "")
+    fields = ((name, str(asked[name])) for name in _TEXTS + _NUMBERS if asked[name] not in ("", "down"))
     return urlencode([*several, *share, *fields, *(("queue", one) for one in asked["queues"])])
 
 

@@ -127,7 +127,12 @@ def words() -> dict[str, Any]:
             "all_pairs": ALL_PAIRS,
         },
         "usual": link
-        | {"app": usual.app, "stagger": conditions.STAGGER_MS, "measured_from": conditions.SHARE_MEASURED_FROM},
+        | {
+            "app": usual.app,
+            "direction": usual.direction,
+            "stagger": conditions.STAGGER_MS,
+            "measured_from": conditions.SHARE_MEASURED_FROM,
+        },
         "question": {
             "contenders": ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr"],
             "share": False,
@@ -136,7 +141,7 @@ def words() -> dict[str, Any]:
             "preset": "",
         }
         | {"rate": "40Mbit/s", "rtt": "50ms", "loss": "1%", "queue": "", "probe": "", "app": usual.app}
-        | {"seed": usual.seed}
+        | {"direction": usual.direction, "seed": usual.seed}
         | given,
     }
 

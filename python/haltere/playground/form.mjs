@@ -1,9 +1,9 @@
 // The form: from its fields to a question and back, and errors beside the field that they are about.
 
 import { at } from "./dom.mjs";
-import { FieldError } from "./scenario.mjs";
+import { FieldError, eachFlow } from "./scenario.mjs";
 
-const TEXT_FIELDS = ["preset", "rate", "rtt", "loss", "queue", "probe", "app", "size", "duration"];
+const TEXT_FIELDS = ["preset", "rate", "rtt", "loss", "queue", "probe", "app", "direction", "size", "duration"];
 const NUMBER_FIELDS = { flows: 1, replications: 1, seed: 0 };
 const CONTENDERS_AT_MOST = 8;
 const PATHS_AT_MOST = 4;
@@ -80,6 +80,7 @@ export function question() {
     found[name] = Number(text);
   }
   refuseQueues([found.queue, ...queues]);
+  if (!found.direction) throw new FieldError("direction", "is none that there is: choose one of the list");
   for (const name of [found.share ? "duration" : "size"]) {
     if (!found[name]) throw new FieldError(name, `is empty: write a quantity, such as ${at(name).dataset.usual}`);
   }
@@ -102,9 +103,9 @@ function refuseQueues(queues) {
 export function fieldOf(place, question, { group, number }) {
   const flow = /^flows\[(\d+)\]\.(\w+)/.exec(place);
   if (flow && flow[2] === "contender") {
-    return `contender-${question.contenders.indexOf(group[Math.floor(Number(flow[1]) / question.flows)])}`;
+    return `contender-${question.contenders.indexOf(group[Math.floor(Number(flow[1]) / eachFlow(question, [""]).length)])}`;
   }
-  if (flow) return { size: "size", app: "app" }[flow[2]] ?? "";
+  if (flow) return { size: "size", app: "app", direction: "direction" }[flow[2]] ?? "";
   const path = /^topology\.paths\[(\d+)\]/.exec(place) ?? (question.paths.length ? /^topology\.link/.exec(place) : null);
   if (path) return `path-${path[1] ?? 0}`;
   if (place.startsWith("probes")) return "probe";

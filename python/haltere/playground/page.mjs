@@ -8,7 +8,7 @@ import { LOOKS } from "./lines.mjs";
 import { Refused, asker } from "./module.mjs";
 import { Cancelled, Pool } from "./pool.mjs";
 import { showComparison, showTrace } from "./results.mjs";
-import { FieldError, atHome, canonical, command, groups, isCell, parsedPath, parsedProbe, saidPath, scenario, toml } from "./scenario.mjs";
+import { FieldError, atHome, canonical, command, eachFlow, groups, isCell, parsedPath, parsedProbe, saidPath, scenario, toml, waysOf } from "./scenario.mjs";
 import { compared, counted } from "./tables.mjs";
 import { unpacked } from "./unpack.mjs";
 
@@ -65,8 +65,9 @@ function headline(question, replications) {
   const given = (queue) => Object.fromEntries(Object.entries({ preset, rate, rtt, loss, queue }).filter(([, value]) => value));
   const link = paths.length ? paths.map((text, at) => `path ${at}: ${saidPath(parsedPath(text, known.presets, ""), words.usual)}`) : [question.queue, ...question.queues].map((queue) => saidPath(given(queue), words.usual));
   const sent = question.share ? `sharing for ${question.duration}, goodput from ${words.usual.measured_from.replace("s", " s")}` : question.size;
+  const ways = { down: "", up: " up", both: " down and up at once" }[question.direction];
   const flows = question.flows > 1 ? `${question.flows} flows of each, ` : "";
-  return [...link, `${flows}${sent} over ${question.app}`, ...(question.probe ? [saidProbe(question.probe)] : []), counted(replications, "replication")].join("; ");
+  return [...link, `${flows}${sent}${ways} over ${question.app}`, ...(question.probe ? [saidProbe(question.probe)] : []), counted(replications, "replication")].join("; ");
 }
 
 function saidProbe(text) {
@@ -141,12 +142,17 @@ async function look() {
   if (mine !== asks || replication !== Number(at("replication").value)) return;
   last.runs = traced.map((one, set) => {
     const { own, group, number } = sets[set];
-    const count = group.length * question.flows;
-    // The rows of the table are the flows where they share the link, else the contenders.
-    const places = Array.from({ length: count }, (_, place) => (question.share ? number * count + place : set));
-    const several = question.queues.length > 0;
-    const shared = { name: several ? `all flows, ${own.queue}` : "all flows", look: LOOKS - 1 - number, several };
-    return { names: places.map((at) => (question.share ? `${at} ${rows[at]}` : rows[at])), looks: places, shared, traced: one };
+    const [each, ways] = [eachFlow(own, group), waysOf(own)];
+    // The rows of the table are the flows where they share the link, else the contenders in each direction.
+    const places = each.map(({ way }, place) => (question.share ? number * each.length + place : set * ways.length + ways.indexOf(way)));
+    const names = places.map((at) => (question.share ? `${at} ${rows[at]}` : rows[at]));
+    const links = Object.fromEntries(ways.map((way, at) => {
+      const flow = each.findIndex((one) => one.way === way);
+      if (!question.share || each.length === 1) return [way, { name: names[flow], look: places[flow] }];
+      const of = [...(question.queues.length ? [own.queue] : []), ...(ways.length > 1 ? [way] : [])];
+      return [way, { name: ["all flows", ...of].join(", "), look: LOOKS - 1 - ((number * ways.length + at) % LOOKS) }];
+    }));
+    return { names, looks: places, links, traced: one };
   });
   showTrace(last.runs);
   at("trace").removeAttribute("aria-busy");

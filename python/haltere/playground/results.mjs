@@ -18,7 +18,7 @@ function table(shown, share) {
     const line = element("tr", "", { role: "row" });
     const name = element("th", share ? `${row} ${shown.names[row]}` : shown.names[row], { scope: "row", role: "rowheader" });
     name.prepend(swatch(row));
-    if (row === shown.first) line.className = "first";
+    if (shown.firsts.includes(row)) line.className = "first";
     line.append(name, ...cells.map((text, column) => {
       const [value, interval] = text.split("\n");
       const cell = element("td", value, { role: "cell", "data-label": shown.columns[column].title.replace("\n", ", ") });
@@ -57,19 +57,20 @@ const FIGURES = [
   { name: "queue", label: "Queue at the bottleneck", unit: "kB", scale: 1e-3, of: "link" },
 ];
 
-/** The lines of traced runs, each `{names, looks, shared, traced}`: of the flows that run at once, whose queue is `shared`, or of a contender alone. */
+/** The lines of traced runs, each `{names, looks, links, traced}`: of the flows that run at once, or of a contender alone. `links` has the name and the
+ * look of the queue in each direction that data goes. */
 export function showTrace(runs) {
   const ends = runs.flatMap(({ traced }) => traced.lines.map((line) => line.t_s.at(-1) ?? 0));
   const end = Math.max(...ends, 1e-9);
   const width = at("trace").clientWidth || 600;
   const figures = FIGURES.map(({ name, label, unit, scale, of }) => {
-    const lines = runs.flatMap(({ names, looks, shared, traced }) => traced.lines.flatMap((line) => {
-      const [, number, path] = /^flow (\d+)(?: path (\d+))?$/.exec(line.who) ?? [null, null, /^path (\d+) down$/.exec(line.who)?.[1]];
-      const fits = line.name === name && (of === "flow" ? number : / down$/.test(line.who));
+    const lines = runs.flatMap(({ names, looks, links, traced }) => traced.lines.flatMap((line) => {
+      const [, number, path] = /^flow (\d+)(?: path (\d+))?$/.exec(line.who) ?? [null, null, /^path (\d+) (?:down|up)$/.exec(line.who)?.[1]];
+      const link = links[/ (down|up)$/.exec(line.who)?.[1]];
+      const fits = line.name === name && (of === "flow" ? number : link);
       if (!fits) return [];
-      const all = of === "link" && names.length > 1;
-      const who = all ? shared.name : names[number ?? 0];
-      const look = all ? shared.look : looks[number ?? 0];
+      const who = link ? link.name : names[number];
+      const look = link ? link.look : looks[number];
       return [{ name: path ? `${who}, path ${path}` : who, look, path: path ?? 0, t: line.t_s, v: line.v.map((v) => (v === null ? NaN : v * scale)) }];
     }));
     const figure = element("figure", "", { class: "drawn" });
@@ -78,7 +79,8 @@ export function showTrace(runs) {
   });
   const keys = new Map(runs.flatMap(({ names, looks }) => names.map((name, row) => [`${looks[row]} ${name}`, [looks[row], name]])));
   // A queue that all flows share is named where there are several.
-  for (const { names, shared } of runs) if (names.length > 1 && shared.several) keys.set(`${shared.look} ${shared.name}`, [shared.look, shared.name]);
+  const queues = runs.flatMap(({ links }) => Object.values(links));
+  if (queues.length > 1) for (const { name, look } of queues) keys.set(`${look} ${name}`, [look, name]);
   const legend = element("ul", "", { class: "legend", "aria-label": "Colours" });
   const later = runs.some(({ traced }) => traced.lines.some(({ who }) => /^(flow \d+ )?path [1-9]/.test(who)));
   legend.append(...[...keys.values()].map(([look, name]) => {

@@ -120,6 +120,13 @@ export function saidPath(path, usual) {
   return `${path.rate || usual.rate}, ${delay}, loss ${path.loss || usual.loss}, queue ${path.queue || usual.queue}${reserve}`;
 }
 
+/** The directions in which data goes. */
+export const waysOf = ({ direction }) => (direction === "both" ? ["down", "up"] : [direction]);
+
+/** The flows of some contenders, each with its contender and its direction: those of the first each way, then those of the next. */
+export const eachFlow = (question, contenders) =>
+  contenders.flatMap((contender) => waysOf(question).flatMap((way) => Array(question.flows).fill({ contender, way })));
+
 /** The scenario in which some contenders run at once; where they share the link, each starts after the one before it. */
 export function scenario(question, contenders, known, { reverseStarts }) {
   const { usual } = known;
@@ -129,7 +136,7 @@ export function scenario(question, contenders, known, { reverseStarts }) {
     if (!question.share) flow.size = question.size;
     if (question.share) flow.start = `${usual.stagger * place}ms`;
     if (question.flows > 1) flow.start_spread = `${usual.stagger}ms`;
-    return Array(question.flows).fill(flow);
+    return eachFlow(question, [contender]).map(({ way }) => (way === "down" ? flow : { ...flow, direction: way }));
   });
   const shared = question.share ? { duration: question.duration, measure_from: usual.measured_from } : {};
   const probed = question.probe ? { probes: [parsedProbe(question.probe)] } : {};
@@ -170,6 +177,7 @@ export function command(question, { usual, presets }) {
   if (question.share) words.push("--share", "--duration", question.duration);
   else words.push("--size", question.size);
   if (question.app !== usual.app) words.push("--app", question.app);
+  if (question.direction !== usual.direction) words.push("--direction", question.direction);
   if (question.probe) words.push("--probe", question.probe);
   if (question.flows !== 1) words.push("--flows", String(question.flows));
   words.push("--replications", String(question.replications), "--seed", String(question.seed));

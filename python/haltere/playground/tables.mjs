@@ -37,10 +37,10 @@ function values(entries, name) {
   return well.map((one) => one[name]).filter((value) => value !== null);
 }
 
-/** The share of each flow in the goodput of all that cross its queue, per cent, by replication. */
+/** The share of each flow in the goodput of all that go its way through its queue, per cent, by replication. */
 function shares(rows) {
   const found = [];
-  for (const places of byQueue(rows).values()) {
+  for (const places of placesBy(rows, "queue", "direction")) {
     const beside = places.map((at) => rows[at]);
     const used = complete(beside);
     for (const at of places) found[at] = used.map((r) => (100 * rows[at][r].goodput_bps) / beside.reduce((sum, other) => sum + other[r].goodput_bps, 0));
@@ -57,20 +57,23 @@ function failures(names, rows) {
   });
 }
 
-/** What each contender is called: with its queue where there are several. */
+/** What each contender is called: with its queue and its direction where there are several. */
 function namesOf(rows) {
-  const several = new Set(rows.map((own) => own[0].queue)).size > 1;
-  return rows.map(([{ contender, queue }]) => (several ? `${contender}, ${queue}` : contender));
+  const others = ["queue", "direction"].filter((name) => new Set(rows.map((own) => own[0][name])).size > 1);
+  return rows.map(([first]) => ["contender", ...others].map((name) => first[name]).join(", "));
 }
 
 /** What each flow, or contender, is called in sentences. */
 const called = (question, rows) => namesOf(rows).map((name, at) => (question.share ? `flow ${at} (${name})` : name));
 
-/** The places of the rows of each queue. */
-function byQueue(rows) {
+/** The places of the rows by some of their fields: of each queue, or of each direction, or of both. */
+function placesBy(rows, ...fields) {
   const found = new Map();
-  rows.forEach((own, at) => found.set(own[0].queue, [...(found.get(own[0].queue) ?? []), at]));
-  return found;
+  rows.forEach(([first], at) => {
+    const key = JSON.stringify(fields.map((name) => first[name]));
+    found.set(key, [...(found.get(key) ?? []), at]);
+  });
+  return [...found.values()];
 }
 
 /** The question that the module judges, of those whose places are in `own`. */
@@ -78,7 +81,8 @@ function judged(question, rows, own, metrics) {
   const names = called(question, rows);
   if (!question.share) {
     const times = own.map((at) => rows[at].map((one) => (one.error === null ? one.completion_s : null)));
-    return { names, values: times, higher: false, alike: metrics.time.alike, has: "the lowest mean time", of: "time", every: false };
+    const way = own.length < rows.length ? ` ${rows[own[0]][0].direction}` : "";
+    return { names: own.map((at) => names[at]), values: times, higher: false, alike: metrics.time.alike, has: `the lowest mean time${way}`, of: "time", every: false };
   }
   const used = complete(own.map((at) => rows[at]));
   const rates = own.map((at) => used.map((r) => rows[at][r].goodput_bps / metrics.goodput.divisor));
@@ -87,7 +91,7 @@ function judged(question, rows, own, metrics) {
   return { names: own.map((at) => names[at]), values: rates, higher: true, alike, has: "the highest mean goodput", of: "goodput", every };
 }
 
-/** Jain's index of each replication, and how long packets waited: what flows that share a queue have in common. */
+/** Jain's index of each replication, and how long packets waited: what flows that go one way through one queue have in common. */
 function together(rows, ask) {
   const used = complete(rows);
   const cell = (estimate, some, scale = 1) => ({ values: some, estimate, scale, digits: 3, between: " " });
@@ -121,7 +125,9 @@ function probedTogether(entries, ask) {
 }
 
 /** Who has the lowest RTT under load, of contenders that run one after the other. */
-function probedAlone(question, rows, metrics, ask) {
+function probedAlone(question, all, metrics, ask) {
+  // The flows of both directions meet the same probe.
+  const rows = placesBy(all, "direction")[0].map((at) => all[at]);
   const means = rows.map((own) => own.map(meanRtt));
   if (!means.some((own) => own.some((value) => value !== null))) return ["no probe was answered"];
   const has = "the lowest mean RTT under load";
@@ -142,32 +148,38 @@ export function compared(question, rows, words, ask) {
   const texts = new Map(filled.map(({ at, column }, place) => [`${at} ${column.field}`, shown[place]]));
   const names = namesOf(rows);
   const lines = failures(names, rows);
-  let sets = [rows.map((_, at) => at)];
+  let sets = placesBy(rows, "direction");
   if (question.share) {
-    const queues = [...byQueue(rows)];
-    const head = (queue) => (queues.length > 1 ? `${queue}: ` : "");
-    const beside = (places) => places.map((at) => rows[at]);
-    for (const [queue, places] of queues) lines.push(...together(beside(places), ask).map((line) => `${head(queue)}${line}`));
-    if (question.probe) for (const [queue, [at]] of queues) lines.push(`${head(queue)}${probedTogether(rows[at], ask)}`);
+    const beside = placesBy(rows, "queue", "direction");
+    const several = (name) => placesBy(rows, name).length > 1;
+    const head = ([at], ...fields) => {
+      const told = fields.filter(several).map((name) => rows[at][0][name]);
+      return told.length ? `${told.join(", ")}: ` : "";
+    };
+    for (const places of beside) {
+      const own = places.map((at) => rows[at]);
+      lines.push(...together(own, ask).map((line) => `${head(places, "queue", "direction")}${line}`));
+    }
+    if (question.probe) for (const places of placesBy(rows, "queue")) lines.push(`${head(places, "queue")}${probedTogether(rows[places[0]], ask)}`);
     const used = complete(rows);
     const starved = rows.map((own) => used.filter((r) => own[r].goodput_bps <= 0).length);
     for (const [at, count] of starved.entries()) {
       if (count) lines.push(`${called(question, rows)[at]} starved in ${count} of ${counted(used.length, "replication")}`);
     }
-    sets = queues.map(([, places]) => places.filter((at) => !starved[at]));
+    sets = beside.map((places) => places.filter((at) => !starved[at]));
   }
   const typical = rows.map(() => null);
   const said = [];
-  let first = null;
+  const firsts = [];
   for (const own of sets) {
     const asked = judged(question, rows, own, words.metrics);
     if (!own.length || !asked.values[0].length) continue;
     const verdict = ask({ verdict: asked });
     said.push(...verdict.lines);
     own.forEach((at, place) => { typical[at] = verdict.typical[place] ?? null; });
-    if (verdict.order.length && !question.share && rows.length > 1) first = own[verdict.order[0]];
+    if (verdict.order.length && !question.share && rows.length > 1) firsts.push(own[verdict.order[0]]);
   }
   const table = rows.map((_, at) => columns.map((column) => texts.get(`${at} ${column.field}`) ?? "–"));
   const probed = question.probe && !question.share ? probedAlone(question, rows, words.metrics, ask) : [];
-  return { columns, names, table, first, lines: [...lines, ...said, ...probed], said, typical };
+  return { columns, names, table, firsts, lines: [...lines, ...said, ...probed], said, typical };
 }
