@@ -12,7 +12,7 @@ from accessible import AXE, violations
 from conftest import ROOT, SMALL_STUDY, Haltere
 from haltere import Study, explorer, playground, report
 from test_layout import STUDY
-from test_playground import ADDRESS
+from test_playground import ADDRESS, SHARED_QUEUES
 
 MODULE = ROOT / "target" / "playground" / "playground.wasm"
 
@@ -77,7 +77,8 @@ def test_the_explorer(campaign: Path) -> None:
     assert violations(campaign.parent / "results" / explorer.PAGE) == []
 
 
-def test_the_playground_with_an_answer(module: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fragment", [ADDRESS, f"{SHARED_QUEUES}&queue=20p&queue=codel&direction=both"])
+def test_the_playground_with_an_answer(module: bytes, tmp_path: Path, fragment: str) -> None:
     page = tmp_path / playground.PAGE
     page.write_text(playground.page(module), encoding="utf-8")
-    assert violations(page, ready="page.document.body.dataset.traced", fragment=ADDRESS) == []
+    assert violations(page, ready="page.document.body.dataset.traced", fragment=fragment) == []
