@@ -172,8 +172,10 @@ export function compared(question, rows, words, ask) {
   const said = [];
   const firsts = [];
   for (const own of sets) {
+    // All that send one way can starve.
+    if (!own.length) continue;
     const asked = judged(question, rows, own, words.metrics);
-    if (!own.length || !asked.values[0].length) continue;
+    if (!asked.values[0].length) continue;
     const verdict = ask({ verdict: asked });
     said.push(...verdict.lines);
     own.forEach((at, place) => { typical[at] = verdict.typical[place] ?? null; });
