@@ -5,6 +5,7 @@ mod trace;
 mod cc_coupled;
 mod cc_loss_based;
 mod cc_newreno;
+mod cc_table;
 mod common;
 mod ecn;
 mod hostile;
