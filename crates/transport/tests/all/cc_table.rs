@@ -7,13 +7,15 @@ use crate::common;
 
 use common::{Exchange, Pair};
 use haltere_net::link::LinkConfig;
-use haltere_net::loss::LossModel;
+use haltere_net::loss::{JitterModel, LossModel};
 use haltere_net::queue::{Limit, QueueConfig};
 use haltere_net::registry::Entry as _;
 use haltere_net::rng::Streams;
-use haltere_net::{Rate, Span};
+use haltere_net::varying::{InOutage, Outages, Period};
+use haltere_net::{Rate, Span, Time};
 use haltere_transport::cc::{Algorithm, Arithmetic, Implementation, RenoFriendly};
-use haltere_transport::{Endpoint, Role, quic, tcp};
+use haltere_transport::tcp::{self, EchoRule};
+use haltere_transport::{Endpoint, Role, StreamId, quic};
 use std::fmt::Write;
 
 /// A transfer: its size and the link that its data cross, with an RTT of twice the link's delay.
@@ -22,6 +24,9 @@ struct Situation {
     bytes: u64,
     down: LinkConfig,
 }
+
+/// How much is written each time where a sender pauses.
+const WRITTEN: u64 = 400_000;
 
 fn link(mbps: u64, ms: u64, queue: QueueConfig, loss: LossModel) -> LinkConfig {
     let (rate, delay) = (Some(Rate::from_bps(mbps * 1_000_000)), Span::from_millis(ms));
@@ -33,6 +38,10 @@ fn situations() -> Vec<Situation> {
     let marking = QueueConfig::drop_tail(Limit::Packets(300), Some(Limit::Packets(20)));
     let random = |p| LossModel::Uniform { p };
     let bursts = LossModel::GilbertElliott { good_to_bad: 0.01, bad_to_good: 0.1, loss_in_bad: 0.8, loss_in_good: 0.0 };
+    let jittered = |jitter| LinkConfig { jitter, ..link(20, 20, packets(100), LossModel::None) };
+    let period = Period { from: Span::from_millis(500), to: Span::from_millis(1200) };
+    let outages = Outages::new(vec![period], InOutage::Drop, None).ok();
+    let silent = LinkConfig { outages, ..link(10, 20, packets(100), LossModel::None) };
     let situation = |name, bytes, down| Situation { name, bytes, down };
     vec![
         situation("short queue", 12_000_000, link(10, 30, packets(25), LossModel::None)),
@@ -41,6 +50,13 @@ fn situations() -> Vec<Situation> {
         situation("long path", 30_000_000, link(100, 100, packets(400), random(0.0002))),
         situation("losses", 600_000, link(10, 20, packets(100), random(0.03))),
         situation("bursts", 300_000, link(10, 20, packets(100), bursts)),
+        situation("silence", 1_000_000, silent),
+        situation(
+            "reordering",
+            2_000_000,
+            jittered(JitterModel::Uniform { spread: Span::from_millis(15), reorder: true }),
+        ),
+        situation("jitter", 2_000_000, jittered(JitterModel::Normal { sigma: Span::from_millis(5), reorder: false })),
         situation("marks", 3_000_000, link(20, 10, marking, LossModel::None)),
     ]
 }
@@ -56,6 +72,22 @@ fn transfer<C: Endpoint, S: Endpoint>(client: C, server: S, situation: &Situatio
     format!("{took:>10} us {:>6} packets", pair.down.counters().offered)
 }
 
+/// How much has arrived a little after each of three writes, between which the sender is idle for four seconds.
+fn with_pauses(client: tcp::Connection, server: tcp::Connection) -> String {
+    let (up, down) = (link(10, 20, QueueConfig::default(), LossModel::None), situations().swap_remove(0).down);
+    let mut pair = Pair::new(client, server, &up, &down, 4, Exchange { streams: Vec::new() });
+    pair.run(Span::from_secs(1));
+    let mut arrived = String::new();
+    for second in [1, 5, 9] {
+        pair.go_on(Span::from_secs(second));
+        pair.now = Time::ZERO + Span::from_secs(second);
+        pair.server_writes(StreamId(0), WRITTEN);
+        pair.go_on(Span::from_secs(second) + Span::from_millis(250));
+        write!(arrived, "{:>8} ", pair.client_log.bytes()).unwrap();
+    }
+    format!("{arrived}bytes")
+}
+
 /// A control, and how it counts.
 #[derive(Clone, Copy)]
 struct Contender {
@@ -64,6 +96,23 @@ struct Contender {
     friendly: RenoFriendly,
     arithmetic: Arithmetic,
     connections: u8,
+}
+
+impl Contender {
+    fn tcp(self, role: Role) -> tcp::Connection {
+        let mut config = tcp::Config::new(role, self.algorithm, Streams::new(5, 0).named("cc"));
+        (config.reno_friendly, config.arithmetic) = (self.friendly, self.arithmetic);
+        config.emulated_connections = self.connections;
+        config.ecn = config.ecn.or(Some(EchoRule::Rfc3168));
+        tcp::Connection::new(config)
+    }
+
+    fn quic(self, role: Role) -> quic::Connection {
+        let mut config = quic::Config::new(role, self.algorithm, Streams::new(5, 0).named("cc"));
+        (config.reno_friendly, config.arithmetic) = (self.friendly, self.arithmetic);
+        (config.emulated_connections, config.ecn) = (self.connections, true);
+        quic::Connection::new(config)
+    }
 }
 
 /// All controls, and CUBIC and NewReno by their other rules.
@@ -85,19 +134,8 @@ fn contenders() -> Vec<Contender> {
 
 /// The contender's transfers over TCP and QUIC; an arithmetic that belongs to one of them runs over that alone.
 fn rows(contender: Contender, situation: &Situation) -> Vec<(&'static str, String)> {
-    let stream = || Streams::new(5, 0).named("cc");
-    let tcp = |role| {
-        let mut config = tcp::Config::new(role, contender.algorithm, stream());
-        (config.reno_friendly, config.arithmetic) = (contender.friendly, contender.arithmetic);
-        config.emulated_connections = contender.connections;
-        tcp::Connection::new(config)
-    };
-    let quic = |role| {
-        let mut config = quic::Config::new(role, contender.algorithm, stream());
-        (config.reno_friendly, config.arithmetic) = (contender.friendly, contender.arithmetic);
-        (config.emulated_connections, config.ecn) = (contender.connections, true);
-        quic::Connection::new(config)
-    };
+    let tcp = |role| contender.tcp(role);
+    let quic = |role| contender.quic(role);
     let mut rows = Vec::new();
     if contender.arithmetic != Arithmetic::Quinn {
         rows.push(("tcp", transfer(tcp(Role::Client), tcp(Role::Server), situation)));
@@ -118,6 +156,10 @@ fn each_control_does_what_the_table_says() {
             for (transport, found) in rows(contender, &situation) {
                 writeln!(now, "{:<18} {:<12} {found}", format!("{transport}/{name}"), situation.name).unwrap();
             }
+        }
+        if contender.arithmetic != Arithmetic::Quinn {
+            let found = with_pauses(contender.tcp(Role::Client), contender.tcp(Role::Server));
+            writeln!(now, "{:<18} {:<12} {found}", format!("tcp/{name}"), "pauses").unwrap();
         }
     }
     if std::env::var_os("HALTERE_BLESS").is_some() {
