@@ -271,6 +271,7 @@ mod tests {
     use super::super::bench::{Bench, Path, ack, config};
     use super::*;
     use crate::recovery::RateSampler;
+    use haltere_net::control::BbrState;
     use haltere_net::{ComponentId, Probe, Span};
     use std::sync::{Arc, Mutex};
 
@@ -396,6 +397,26 @@ mod tests {
         fn set_mss(&mut self, _: u64, _: u64) {
             self.note("segment size");
         }
+        fn wants_packets(&self) -> bool {
+            true
+        }
+        fn on_packet_acked(&mut self, _: &AckedPacket) {
+            self.note("packet");
+        }
+        fn path_model(&self) -> Option<PathModel> {
+            let (state, max_bandwidth) = (BbrState::Startup, Rate::from_bps(3_000_000));
+            Some(PathModel {
+                state,
+                max_bandwidth,
+                short_term_bandwidth: None,
+                long_term_inflight: None,
+                short_term_inflight: None,
+                extra_acked: 0,
+                min_rtt: None,
+                rounds: 0,
+                full_rounds: 0,
+            })
+        }
     }
 
     /// Tells a controller one of each event, with these triggers of congestion.
@@ -431,6 +452,7 @@ mod tests {
         for &trigger in triggers {
             cc.on_congestion(&Congestion { now, trigger, new_episode: true, in_flight: 0, lost: 1 });
         }
+        cc.on_packet_acked(&AckedPacket { now, sent: now, bytes: 1, window_limited: true, rtt: Span::ZERO });
         cc.on_undo();
         cc.on_recovered(now);
         cc.set_mss(1000, 1040);
@@ -453,6 +475,7 @@ mod tests {
             "arrival",
             "lost",
             "congestion",
+            "packet",
             "undo",
             "recovered",
             "segment size",
@@ -460,7 +483,15 @@ mod tests {
         assert_eq!(notes.map(|notes| notes.lock().unwrap().clone()), [told.to_vec(), told.to_vec()]);
         assert_eq!((cc.window(), cc.ssthresh(), cc.pacing_rate()), (7000, 9000, Some(Rate::from_bps(3_000_000))));
         assert_eq!((cc.send_quantum(), cc.owns_recovery(), cc.asks()), (1234, true, Ask::MarkAppLimited));
-        assert!(!cc.in_slow_start() && cc.shadows().is_some());
+        assert!(!cc.in_slow_start() && cc.shadows().is_some() && cc.path_model().is_some());
+        // Either of both can ask for packets; all else is said of the one in command.
+        let plain = || contestant(crate::cc::NEWRENO, None);
+        let noting = || Contestant { controller: Box::new(Noting(Arc::default())), paced: true };
+        let asked = [(noting(), plain()), (plain(), noting()), (plain(), plain())]
+            .map(|(first, follower)| Shadowed::new(first, vec![follower]).wants_packets());
+        assert_eq!(asked, [true, true, false]);
+        let cc = Shadowed::new(plain(), vec![noting()]);
+        assert!(!cc.owns_recovery() && cc.in_slow_start() && cc.path_model().is_none());
     }
 
     #[test]
