@@ -117,4 +117,16 @@ mod tests {
         bucket.blocked(Time::ZERO, &flow(600_000, 100));
         assert_eq!(bucket.tokens, 12_000);
     }
+
+    #[test]
+    fn a_window_beyond_32_bits_and_an_rtt_of_nothing_are_not_paced() {
+        let most = u64::from(u32::MAX);
+        let limits = [(most, 100, true), (most + 1, 100, false), (120_000, 0, false), (120_000, 100, true)];
+        for (window, rtt_ms, paced) in limits {
+            let flow = flow(window, rtt_ms);
+            let mut bucket = TokenBucket::new(&flow);
+            bucket.on_sent(u64::MAX);
+            assert_eq!(bucket.blocked(Time::ZERO, &flow).is_some(), paced, "{window} bytes, {rtt_ms} ms");
+        }
+    }
 }

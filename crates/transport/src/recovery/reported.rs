@@ -80,3 +80,92 @@ impl Reported {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haltere_net::control::BbrState;
+    use haltere_net::{ComponentId, Probe};
+
+    /// All that was reported.
+    #[derive(Default)]
+    struct Seen(Vec<(Metric, u64)>, Vec<Incident>);
+
+    impl Probe for Seen {
+        fn record(&mut self, _: Time, _: ComponentId, _: PathId, metric: Metric, value: u64) {
+            self.0.push((metric, value));
+        }
+        fn happened(&mut self, _: Time, _: ComponentId, incident: Incident) {
+            self.1.push(incident);
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    /// The reports of an update at 10 ms from one state to another.
+    fn told(old: Reported, now: Reported) -> (Vec<(Metric, u64)>, Vec<Incident>) {
+        let (mut seen, mut reported) = (Seen::default(), old);
+        reported.update(PathId(0), now, &mut Cx::with_probe(at(10), ComponentId(0), Some(&mut seen)));
+        (seen.0, seen.1)
+    }
+
+    #[test]
+    fn only_changes_are_told() {
+        let old = Reported { window: 5, ssthresh: 6, in_flight: 7, ..Reported::default() };
+        assert_eq!(told(old, old), (vec![], vec![]));
+        let rate = Some(Rate::from_bps(9));
+        let state = CongestionState::Recovery;
+        let now = Reported { window: 4, in_flight: 8, pacing_rate: rate, state, ..old };
+        let metrics = vec![(Metric::Cwnd, 4), (Metric::BytesInFlight, 8), (Metric::PacingRate, 9)];
+        assert_eq!(told(old, now), (metrics, vec![Incident::CongestionState(state)]));
+        assert_eq!(told(now, Reported { ssthresh: 3, ..now }).0, [(Metric::Ssthresh, 3)]);
+    }
+
+    #[test]
+    fn a_timer_is_set_or_cancelled_and_one_that_has_expired_is_not_cancelled() {
+        let with = |timer| Reported { timer, ..Reported::default() };
+        let armed = |ms| with(Some((TimerName::Probe, at(ms))));
+        let incidents = |old, now| told(old, now).1;
+        let set = |ms| Incident::Timer(TimerName::Probe, TimerChange::Set(at(ms)));
+        assert_eq!(incidents(with(None), armed(20)), [set(20)]);
+        assert_eq!(incidents(armed(20), armed(30)), [set(30)]);
+        assert_eq!(incidents(armed(20), armed(20)), []);
+        assert_eq!(incidents(armed(11), with(None)), [Incident::Timer(TimerName::Probe, TimerChange::Cancelled)]);
+        assert_eq!(incidents(armed(10), with(None)), []);
+    }
+
+    #[test]
+    fn of_a_model_the_first_report_is_whole_and_later_ones_have_what_changed() {
+        let model = PathModel {
+            state: BbrState::Cruise,
+            max_bandwidth: Rate::from_bps(1000),
+            short_term_bandwidth: None,
+            long_term_inflight: Some(4),
+            short_term_inflight: None,
+            extra_acked: 5,
+            min_rtt: Some(Span::from_nanos(6)),
+            rounds: 7,
+            full_rounds: 2,
+        };
+        let with = |model| Reported { model, ..Reported::default() };
+        let metrics = |old, now| told(with(old), with(now)).0;
+        let whole = [
+            (Metric::BbrState, BbrState::Cruise as u64),
+            (Metric::MaxBandwidth, 1000),
+            (Metric::ShortTermBandwidth, u64::MAX),
+            (Metric::LongTermInflight, 4),
+            (Metric::ShortTermInflight, u64::MAX),
+            (Metric::ExtraAcked, 5),
+            (Metric::MinRtt, 6),
+            (Metric::Rounds, 7),
+            (Metric::FullRounds, 2),
+        ];
+        assert_eq!(metrics(None, Some(model)), whole);
+        assert_eq!(metrics(Some(model), Some(model)), []);
+        assert_eq!(metrics(Some(model), None), []);
+        let later = PathModel { rounds: 8, short_term_inflight: Some(1), ..model };
+        assert_eq!(metrics(Some(model), Some(later)), [(Metric::ShortTermInflight, 1), (Metric::Rounds, 8)]);
+    }
+}
