@@ -163,7 +163,8 @@ def written(text: str, mutants: list[Mutant]) -> tuple[str, list[tuple[int, int,
         if body is None or body < at:
             continue
         add(text[at:body] + "{ let mutant = crate::mutant();\n")
-        for one in own:
+        # cargo-mutants takes some mutants of a function for those of one inside it.
+        for one in (one for one in own if body < one.span[0] and one.span[1] < function[1]):
             add(f"if mutant == {one.number} ")
             first = line
             start, end = one.span
