@@ -167,3 +167,44 @@ fn the_departure_rate_is_measured_while_enough_waits() {
     control.update(&mut state, 33_000);
     assert_eq!(state.delay, Span::from_millis(20));
 }
+
+/// A second measurement counts for an eighth, and one that ends while less waits is the last one.
+#[test]
+fn later_rates_are_averaged_and_measuring_ends_with_the_backlog() {
+    let control = Control { dq_rate_estimator: true, ..control() };
+    let mut state = State { rate: 1_000_000.0, ..State::default() };
+    for ms in 0..11 {
+        control.departed(&mut state, 1500, Time::ZERO, 16_384, at(ms));
+    }
+    let averaged = 1_000_000.0 + 650_000.0 / 8.0;
+    assert!((state.rate - averaged).abs() < 1.0, "{}", state.rate);
+    assert_eq!((state.counted, state.left), (Some(0), Some(at(10))), "the next one begins at once");
+    for ms in 11..22 {
+        control.departed(&mut state, 1500, Time::ZERO, 16_383, at(ms));
+    }
+    assert_eq!(state.counted, None);
+    let rate = state.rate;
+    control.departed(&mut state, 1500, Time::ZERO, 16_383, at(23));
+    assert_eq!((state.counted, state.rate), (None, rate));
+}
+
+/// RFC 8033 section 4.2: the allowance comes back where nothing is dropped and both delays are below half of the target.
+#[test]
+fn the_burst_allowance_comes_back_only_after_two_short_delays() {
+    let rested = |probability, now_us: u64, before_us: u64, rate| {
+        let control = Control { dq_rate_estimator: rate > 0.0, ..control() };
+        let [now, before] = [now_us, before_us].map(Span::from_micros);
+        // An estimator finds the delay by what waits, and has the one before from its last update.
+        let delay = if control.dq_rate_estimator { before } else { now };
+        let mut state = State { probability, delay, delay_before: before, burst: Span::ZERO, rate, ..State::default() };
+        let backlog = (rate * now.as_secs_f64()).round() as u64;
+        control.update(&mut state, backlog);
+        state.burst == BURST
+    };
+    for rate in [0.0, 1_000_000.0] {
+        assert!(rested(0.0, 7_499, 7_499, rate), "{rate}");
+        assert!(!rested(0.0, 7_500, 7_499, rate), "{rate}");
+        assert!(!rested(0.0, 7_499, 7_500, rate), "{rate}");
+        assert!(!rested(0.3, 7_499, 7_499, rate), "{rate}");
+    }
+}
