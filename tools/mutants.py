@@ -240,8 +240,10 @@ def survivors(binary: str, filters: list[str], mutants: list[Mutant], jobs: int)
     def passes(number: int) -> bool:
         """Whether all tests pass; the first that fails, or the time, ends them."""
         environment = os.environ | {CHOSEN: str(number)}
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        with subprocess.Popen(command, env=environment, cwd=cwd, **pipes) as tests:  # type: ignore[call-overload]
+        with subprocess.Popen(
+            command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as tests:
+            assert tests.stdout is not None
             ending = threading.Timer(limit, tests.kill)
             ending.start()
             failed = any(line.rstrip().endswith("FAILED") for line in tests.stdout)
@@ -250,6 +252,9 @@ def survivors(binary: str, filters: list[str], mutants: list[Mutant], jobs: int)
             ending.cancel()
         return not failed and tests.returncode == 0
 
+    listed = subprocess.run([*command, "--list"], cwd=cwd, capture_output=True, text=True, check=True).stdout
+    if ": test" not in listed:
+        sys.exit(f"{Path(binary).name} has no test that {' '.join(filters)} names, so that every mutant would survive")
     limit = 600.0
     begun = time.monotonic()
     if not passes(0):

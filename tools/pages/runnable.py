@@ -16,6 +16,7 @@ from haltere.adhoc.conditions import Comparison, is_call
 _BLOCK = re.compile(r"^```(?:console|bash|sh)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?:\S*/)?haltere compare ")
 _TEXTS = ("preset", "rate", "rtt", "loss", "queue", "probe", "app", "direction", "size", "duration")
+_USUALLY = {"direction": "down"}  # as in `address.mjs`
 _NUMBERS = ("flows", "replications", "seed")
 
 
@@ -57,7 +58,7 @@ def address(asked: dict[str, Any]) -> str:
     """Return what stands behind `#` in the address of the page that answers a question (`address.mjs`)."""
     several = [("c", one) for one in asked["contenders"]] + [("path", one) for one in asked["paths"]]
     share = [("share", "1")] if asked["share"] else []
-    fields = ((name, str(asked[name])) for name in _TEXTS + _NUMBERS if asked[name] not in ("", "down"))
+    fields = ((name, str(asked[name])) for name in _TEXTS + _NUMBERS if asked[name] not in ("", _USUALLY.get(name)))
     return urlencode([*several, *share, *fields, *(("queue", one) for one in asked["queues"])])
 
 

@@ -3,6 +3,8 @@
 /** Fields of the link and of what measures it, which are empty where the address does not name them, other texts, and numbers. */
 const LINK_TEXTS = ["preset", "rate", "rtt", "loss", "queue", "probe"];
 const TEXTS = ["app", "direction", "size", "duration"];
+/** Fields that are left out where they are as usual: addresses were made before they existed. */
+const USUALLY = { direction: "down" };
 const NUMBERS = ["flows", "replications", "seed"];
 
 /** What follows `#`. Fields that are empty are left out, and so is the usual direction. */
@@ -11,7 +13,7 @@ export function written(question) {
   for (const contender of question.contenders) parts.append("c", contender);
   for (const path of question.paths) parts.append("path", path);
   if (question.share) parts.set("share", "1");
-  for (const name of [...LINK_TEXTS, ...TEXTS, ...NUMBERS]) if (question[name] !== "" && question[name] !== "down") parts.set(name, question[name]);
+  for (const name of [...LINK_TEXTS, ...TEXTS, ...NUMBERS]) if (question[name] !== "" && question[name] !== USUALLY[name]) parts.set(name, question[name]);
   for (const queue of question.queues) parts.append("queue", queue);
   return parts.toString();
 }
