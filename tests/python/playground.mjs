@@ -22,7 +22,7 @@ function answer(question, scenarios) {
   return { entries: all.flat(), table, lines };
 }
 
-const found = questions.map(({ question, run, address }) => {
+const found = questions.map(({ question, run, address, rows }) => {
   const made = (reverseStarts) => groups(question).map(({ own, group }) => scenario(own, group, known, { reverseStarts }));
   const scenarios = [made(false), made(true)].map((some) => some.map(canonical));
   return {
@@ -32,6 +32,7 @@ const found = questions.map(({ question, run, address }) => {
     read: read(written(question), words.question),
     ...(address ? { addressed: read(address, words.question) } : {}),
     ...(run ? answer(question, scenarios) : {}),
+    ...(rows ? { lines: compared(question, rows, words, ask).lines } : {}),
   };
 });
 process.stdout.write(JSON.stringify(found));

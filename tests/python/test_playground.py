@@ -216,6 +216,24 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
         assert {f"{cli._headed(key, places)}{line}" for line in together} <= set(found["lines"])
 
 
+def test_where_all_that_send_one_way_starve_the_others_are_compared(module: Path) -> None:
+    question = QUICK | {"share": True, "direction": "both", "loss": ""}
+    what = comparison(question)
+    given = {name: getattr(what, name) for name in (*LINK, "share", "direction", "duration", "replications")}
+    entries = package.compare(question["contenders"], **given).to_dicts()
+    count = len(entries) // what.replications
+    rows = [
+        [one | ({"goodput_bps": 0.0} if one["direction"] == "up" else {}) for one in entries[at::count]]
+        for at in range(count)
+    ]
+    asked = {"module": str(module), "words": playground.words()}
+    asked["questions"] = [{"question": question, "run": False, "rows": rows}]
+    (found,) = answer_in_node("playground.mjs", asked)
+    said = cli._judged(rows, what)
+    assert sum(" starved in 7 of 7 replications" in line for line in said) == 2
+    assert found["lines"][-len(said) :] == said
+
+
 def test_the_columns_of_probes_are_those_of_compare() -> None:
     assert [one["title"] for one in playground.words()["latency"]] == [one.title for one in LATENCY]
 
