@@ -76,6 +76,7 @@ class Scenario:
         pcap: PathLike[str] | None = None,
         links: list[str] = ...,
         shadows: list[str] = ...,
+        metrics: bool = True,
         programs: str = "{}",
     ) -> str:
         """Run it and return `{"result": RunResult, "series": [{who, name, unit, t_s, v}], "reordering": [...]}`.
@@ -88,7 +89,8 @@ class Scenario:
 
         With the folder `qlog`, write `flow-N-client.sqlog` and `flow-N-server.sqlog` for each flow; with the folder
         `pcap`, `LINK.pcapng` for each of `links`, or for all links if it is empty. A `ScenarioError`'s path is `qlog`
-        or `pcap` where these cannot be had.
+        or `pcap` where these cannot be had. Without `metrics` there are packets alone: a kernel that is asked for its
+        state moves them by some hundred nanoseconds.
         """
 
 class Environments:

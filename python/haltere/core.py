@@ -156,16 +156,18 @@ def trace(
     pcap: Path | None = None,
     links: Sequence[str] = (),
     shadows: Sequence[str] = (),
+    metrics: bool = True,
     programs: str = "{}",
 ) -> dict[str, Any]:
     """Run one scenario and return `{"result": ..., "series": [...]}` (see `_core.pyi`).
 
     Write qlog files, and captures of `links` (of all if there are none), into the folders that are given. `shadows` are
-    congestion controls in the shadow of each flow's. Raise `ScenarioProblem`, whose path is `qlog`, `pcap` or `shadow`
+    congestion controls in the shadow of each flow's. Without `metrics` there are packets alone: a kernel that is asked
+    for its state moves them by some hundred nanoseconds. Raise `ScenarioProblem`, whose path is `qlog`, `pcap` or `shadow`
     if it is these that cannot be had.
     """
     beside: dict[str, Any] = {"qlog": qlog, "pcap": pcap, "links": list(links), "shadows": list(shadows)}
-    beside["programs"] = programs
+    beside |= {"metrics": metrics, "programs": programs}
     with _problems():
         answer: dict[str, Any] = json.loads(scenario.trace(seed, replication, fidelity, **beside))
     return answer

@@ -124,7 +124,7 @@ impl Scenario {
 
     /// Runs it and returns its result and every change of every metric; writes qlog files and captures of links (all if none is
     /// named) into the folders that are given. `shadows` are congestion controls in the shadow of each flow's.
-    #[pyo3(signature = (seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new(), programs="{}"))]
+    #[pyo3(signature = (seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new(), metrics=true, programs="{}"))]
     #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
     fn trace(
         &self,
@@ -136,10 +136,11 @@ impl Scenario {
         pcap: Option<PathBuf>,
         links: Vec<String>,
         shadows: Vec<String>,
+        metrics: bool,
         programs: &str,
     ) -> PyResult<String> {
         let (at, programs) = (self::fidelity(fidelity)?, prepared(programs)?);
-        let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }), shadows };
+        let files = Files { qlog, pcap: pcap.map(|folder| Pcap { folder, links }), shadows, packets_alone: !metrics };
         let traced = py.detach(|| haltere_sim::trace_with(at, &self.parsed, (seed, replication), &files, &programs));
         to_json(&traced.map_err(refuse)?)
     }

@@ -53,7 +53,7 @@ const NO_COMPRESSION: Part =
 const NO_RACK: Part = part("rack", Value::Off, "RACK came with Linux 4.4 (commit 4f41b1c58a32)");
 const NO_AUTOSIZING: Part = part("tso-least", WHOLE, "the size is chosen since Linux 3.12 (commit 95bd09eb2750)");
 
-const IN_KERNEL_UNITS: Part = part("growth", Value::Word("kernel"), "tcp_cubic.c, bictcp_update");
+const IN_KERNEL_UNITS: Part = part("growth", Value::Word("linux"), "tcp_cubic.c, bictcp_update");
 const IN_MICROSECONDS: Part = part("clock-unit", micros(1), "tcp_output.c, tcp_mstamp_refresh");
 const FEW_BLOCKS: Part = part("forget-sacks", Value::On, "tcp_input.c, tcp_sack_new_ofo_skb");
 
@@ -107,7 +107,7 @@ pub const BUNDLES: &[Bundle] = &[
             part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
             part("sack-compression-slack", micros(100), "tcp_comp_sack_slack_ns (commit a70437cc09a1)"),
         ],
-        lacks: "the cube root of CUBIC, which errs by 0.2 % there (docs/explanation/validation.md)",
+        lacks: "its random numbers, such as the phase of BBR's cycle, and timers of the kernel itself (docs/explanation/validation.md)",
     },
     Bundle {
         name: "linux-7.3",

@@ -34,6 +34,9 @@ pub struct Files {
     /// Congestion controls in the shadow of each flow's: a congestion control with switches, such as `cubic-hystart`, or a
     /// contender, which follows the flows of its transport.
     pub shadows: Vec<String>,
+    /// Nobody is asked for metrics: there are packets alone. A kernel that is asked for its state wakes a process, which moves its packets by
+    /// some hundred nanoseconds.
+    pub packets_alone: bool,
 }
 
 impl Files {
@@ -112,6 +115,7 @@ pub struct Recorder {
     shadows: Shadows,
     logs: Option<Logs>,
     captures: Option<Captures>,
+    packets_alone: bool,
 }
 
 impl Recorder {
@@ -139,7 +143,13 @@ impl Recorder {
             shadows: Shadows::default(),
             captures: pcap.transpose().map_err(wrong("pcap"))?,
             logs: qlog.transpose().map_err(wrong("qlog"))?,
+            packets_alone: files.packets_alone,
         })
+    }
+
+    /// Whoever takes reports of metrics, if anybody does.
+    pub fn probe(&mut self) -> Option<&mut dyn Probe> {
+        if self.packets_alone { None } else { Some(self) }
     }
 
     /// A packet that this end of its connection sent arrived at a link's end.

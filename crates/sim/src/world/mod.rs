@@ -32,7 +32,7 @@ use haltere_net::fault::{Faults, Timer};
 use haltere_net::link::Link;
 use haltere_net::occupancy::Held;
 use haltere_net::topology::{NodeId, Topology};
-use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Probe, Time};
+use haltere_net::{ComponentId, Cx, FlowKey, Packet, PathId, Time};
 use haltere_transport::spares::Spares;
 use haltere_transport::{Body, Role};
 use socket::SocketPath;
@@ -119,7 +119,7 @@ enum Pause {
 }
 
 fn context<'a>(now: Time, me: u32, recorder: &'a mut Option<Box<Recorder>>) -> Cx<'a> {
-    Cx::with_probe(now, ComponentId(me), recorder.as_deref_mut().map(|r| r as &mut dyn Probe))
+    Cx::with_probe(now, ComponentId(me), recorder.as_deref_mut().and_then(Recorder::probe))
 }
 
 impl World {

@@ -32,7 +32,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("tcp", "sack-compression-acks", "+sack-compression=5ms", "+sack-compression-acks=1"),
         ("tcp", "sack-compression-share", "+sack-compression=5ms", "+sack-compression-share=50"),
         ("tcp", "sack-compression-slack", "", "+sack-compression-slack=5ms"),
-        ("tcp", "growth", "+reno-friendly=quinn", "+growth=kernel"),
+        ("tcp", "growth", "", "+growth=linux"),
         ("tcp", "rto-min", "", "+rto-min=1s"),
         ("tcp", "clock-unit", "+pacing", "+clock-unit=1ms"),
         ("tcp", "clock-step", "+pacing", "+clock-step=500ns"),

@@ -99,7 +99,8 @@ fn hystart_is_where_cubic_and_cubic_without_it_part() {
         // HyStart's exit is where the flow's threshold is set for the first time.
         let threshold = seen.series.iter().find(|s| s.who == "flow 0" && s.name == "ssthresh").unwrap();
         let exit = threshold.v.iter().position(|v| v.is_finite()).unwrap();
-        assert!((threshold.t_s[exit] - parted.t_s).abs() < 1e-9, "{contender}: {parted:?}");
+        // Controls of TCP see times in whole microseconds.
+        assert!((threshold.t_s[exit] - parted.t_s).abs() < 1e-6, "{contender}: {parted:?}");
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) const ENTRY: Implementation = Implementation {
             reference: "RFC 9438",
         },
         |config| match config.arithmetic {
-            Arithmetic::Linux | Arithmetic::Kernel => Box::new(Cubic::new(config)),
+            Arithmetic::Exact | Arithmetic::Linux => Box::new(Cubic::new(config)),
             Arithmetic::Quinn => Box::new(QuinnCubic::new(&config)),
         },
     )
@@ -36,6 +36,15 @@ const C: f64 = 0.4;
 /// C as Linux has it, in 1024ths (`bic_scale`), and the binary digits of its units of time, 1024ths of a second (`BICTCP_HZ`).
 const KERNEL_C: u64 = 410;
 const KERNEL_HZ: u32 = 10;
+/// A segment over C, in cubed units of time (`cube_factor`).
+const KERNEL_FACTOR: u64 = (1 << (10 + 3 * KERNEL_HZ)) / KERNEL_C;
+/// Sixty-four times the cube root of each number below 64, nearly: Linux's figures (`cubic_root`), which were adjusted by hand so that
+/// one step of Newton's method errs little.
+const ROOTS: [u8; 64] = [
+    0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173, 176, 179, 181, 185,
+    187, 190, 192, 194, 197, 199, 200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229, 231, 232, 234,
+    236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
 /// beta_cubic = 0.7 (section 4.6) as the binary fraction Linux uses.
 const BETA_NUM: u64 = 717;
 const BETA_DEN: u64 = 1024;
@@ -55,6 +64,19 @@ fn reno_segments(n: u64, window: u64) -> u64 {
     segments.max(1)
 }
 
+/// The cube root of `of` as Linux finds it (`cubic_root`): from a table, with one step of Newton's method. Small roots err by some per cent, and large ones by less than one.
+fn linux_root(of: u64) -> u64 {
+    let digits = u64::BITS - of.leading_zeros();
+    if digits < 7 {
+        return (u64::from(ROOTS[of as usize]) + 35) >> 6;
+    }
+    let threes = ((digits * 84) >> 8) - 1;
+    let top = (of >> (3 * threes)) as usize;
+    let guess = ((u64::from(ROOTS[top]) + 10) << threes) >> 6;
+    // A third is 341/1024 here.
+    ((2 * guess + of / (guess * (guess - 1))) * 341) >> 10
+}
+
 /// While the window does not change, the target is recomputed after this time, in whole ticks.
 const REFRESH: Span = Span::from_nanos(1_000_000_000 / 32);
 /// RTT samples this soon after a reduction describe the queue more than the path.
@@ -72,11 +94,17 @@ struct Epoch {
     reno: u64,
     /// Bytes delivered towards its next segment.
     reno_credit: u64,
+}
+
+/// What the curve said when it was last evaluated.
+#[derive(Clone, Copy, Debug, Default)]
+struct Evaluated {
+    at: Time,
+    /// The window then, bytes.
+    window: u64,
     /// Segments, and bytes, to deliver for one segment of growth.
     segments: u64,
     per_segment: u64,
-    last_window: u64,
-    last_update: Time,
 }
 
 /// The differences from Linux's CUBIC.
@@ -86,8 +114,6 @@ struct Variant {
     connections: u64,
     /// The rule of the Reno-friendly region, if it is not Linux's.
     friendly: Option<Friendly>,
-    /// The curve is computed in Linux's units.
-    in_kernel_units: bool,
 }
 
 /// CUBIC.
@@ -98,10 +124,13 @@ pub struct Cubic {
     last_max: u64,
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
+    evaluated: Evaluated,
     /// Tick of the clock, ns, at least 1.
     tick: u32,
     /// From the last tick to the start of the run, ns.
     phase: u32,
+    /// The curve is computed in Linux's units.
+    in_kernel_units: bool,
     /// The differences from Linux's CUBIC, if there are any.
     variant: Option<Box<Variant>>,
 }
@@ -113,16 +142,17 @@ impl Cubic {
         let tick = config.tick.as_nanos().clamp(1, u32::MAX.into());
         let connections = config.connections.max(1);
         let friendly = Friendly::new(config.reno_friendly, connections);
-        let in_kernel_units = config.arithmetic == Arithmetic::Kernel;
-        let differs = connections > 1 || friendly.is_some() || in_kernel_units;
+        let differs = connections > 1 || friendly.is_some();
         Cubic {
             w,
             last_max: 0,
             delay_min: None,
             epoch: None,
+            evaluated: Evaluated::default(),
             tick: tick as u32,
             phase: (config.phase.as_nanos() % tick) as u32,
-            variant: differs.then(|| Box::new(Variant { connections, friendly, in_kernel_units })),
+            in_kernel_units: config.arithmetic == Arithmetic::Linux,
+            variant: differs.then(|| Box::new(Variant { connections, friendly })),
         }
     }
 
@@ -147,27 +177,28 @@ impl Cubic {
     /// Section 4.2: begins an epoch at the present window.
     fn begin_epoch(&self, now: Time, delivered: u64) -> Epoch {
         let window = self.w.window;
-        let below = self.last_max.saturating_sub(window) as f64 / self.w.mss as f64;
+        let below = self.last_max.saturating_sub(window);
+        let k = if self.in_kernel_units {
+            linux_root(KERNEL_FACTOR.saturating_mul(below / self.w.mss)) as f64 / f64::from(1 << KERNEL_HZ)
+        } else {
+            libm::cbrt(below as f64 / self.w.mss as f64 / C)
+        };
         Epoch {
             start: now,
-            k: libm::cbrt(below / C),
+            k,
             origin: self.last_max.max(window),
             reno: window,
             reno_credit: delivered,
-            segments: 0,
-            per_segment: 0,
-            last_window: window,
-            last_update: now,
         }
     }
 
-    /// The target as Linux computes it (`bictcp_update`), but for the cube root, which there errs by some thousandths.
+    /// The target as Linux computes it (`bictcp_update`).
     fn target_in_kernel_units(&self, epoch: &Epoch, now: Time) -> u64 {
         let (tick, second) = (u64::from(self.tick), 1_000_000_000);
         let ahead = self.delay_min.map_or(0, |d| (d.as_micros().max(1) * 1000).next_multiple_of(tick));
         let units = |nanos: u64| (u128::from(nanos) << KERNEL_HZ) / second;
         let t = units(now.since(epoch.start).as_nanos() + ahead);
-        let k = whole((epoch.k * libm::cbrt(C * 1024.0 / KERNEL_C as f64) * f64::from(1 << KERNEL_HZ)) as u64, 1);
+        let k = (epoch.k * f64::from(1 << KERNEL_HZ)) as u64;
         let offset = t.abs_diff(u128::from(k));
         let segments = (u128::from(KERNEL_C).saturating_mul(offset.saturating_pow(3))) >> (10 + 3 * KERNEL_HZ);
         let offset = u64::try_from(segments).unwrap_or(u64::MAX).saturating_mul(self.w.mss);
@@ -176,7 +207,7 @@ impl Cubic {
 
     /// Section 4.2: the target for one minimum RTT, in whole ticks, from now.
     fn target(&self, epoch: &Epoch, now: Time) -> u64 {
-        if self.variant.as_ref().is_some_and(|variant| variant.in_kernel_units) {
+        if self.in_kernel_units {
             return self.target_in_kernel_units(epoch, now);
         }
         let ahead = self.delay_min.map_or(0, |d| d.as_nanos().next_multiple_of(self.tick.into()));
@@ -190,40 +221,42 @@ impl Cubic {
         let now = self.clock(now);
         let (window, mss) = (self.w.window, self.w.mss);
         let fresh = self.epoch.is_none();
-        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, delivered));
-        if !fresh {
+        if let Some(epoch) = &mut self.epoch {
             epoch.reno_credit += delivered;
+        }
+        // Linux remembers this over a loss: where the window is soon what it was, the epoch begins later.
+        if !fresh || self.in_kernel_units {
             let refresh = whole(REFRESH.as_nanos(), self.tick.into());
-            if epoch.last_window == window && now.since(epoch.last_update).as_nanos() <= refresh {
-                self.epoch = Some(epoch);
-                return epoch.per_segment;
+            if self.evaluated.window == window && now.since(self.evaluated.at).as_nanos() <= refresh {
+                return self.evaluated.per_segment;
             }
         }
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, delivered));
         // The curve is evaluated at most once per tick.
-        if fresh || self.tick == 1 || now != epoch.last_update {
-            epoch.last_window = window;
-            epoch.last_update = now;
+        if fresh || self.tick == 1 || now != self.evaluated.at {
             let target = self.target(&epoch, now);
             let rise = target.saturating_sub(window);
-            epoch.segments = window.checked_div(rise).unwrap_or(100 * window / mss);
+            let mut segments = window.checked_div(rise).unwrap_or(100 * window / mss);
             if self.last_max == 0 {
                 // There was no loss yet, so there is no curve: grow by at least 5 % per RTT.
-                epoch.segments = epoch.segments.min(20);
+                segments = segments.min(20);
             }
+            self.evaluated = Evaluated { at: now, window, segments, ..self.evaluated };
         }
         let step = reno_segments(self.connections(), window / mss) * mss;
         while epoch.reno_credit > step {
             epoch.reno_credit -= step;
             epoch.reno += mss;
         }
+        let mut segments = self.evaluated.segments;
         if epoch.reno > window && self.friendly().is_none() {
-            epoch.segments = epoch.segments.min(window / (epoch.reno - window));
+            segments = segments.min(window / (epoch.reno - window));
         }
         // Never grow by more than half per RTT.
-        epoch.segments = epoch.segments.max(2);
-        epoch.per_segment = epoch.segments * mss;
+        segments = segments.max(2);
         self.epoch = Some(epoch);
-        epoch.per_segment
+        (self.evaluated.segments, self.evaluated.per_segment) = (segments, segments * mss);
+        self.evaluated.per_segment
     }
 
     /// Sets the window by another rule than Linux's; whether that was all there is to do on this ACK.
@@ -285,6 +318,7 @@ impl CongestionController for Cubic {
             self.last_max = 0;
             self.delay_min = None;
             self.epoch = None;
+            self.evaluated = Evaluated::default();
             if let Some(friendly) = self.friendly() {
                 friendly.restart();
             }
@@ -295,6 +329,23 @@ impl CongestionController for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cube_root_is_nearly_exact() {
+        assert_eq!((linux_root(0), linux_root(1), linux_root(63)), (0, 1, 4));
+        for digits in 0..u64::BITS - 6 {
+            let of = u64::MAX >> digits;
+            assert!((linux_root(of) as f64 / libm::cbrt(of as f64) - 1.0).abs() < 0.3, "{of}");
+        }
+        let errors: Vec<f64> = (0..4000)
+            .map(|step| libm::exp2(6.0 + f64::from(step) * 0.014) as u64)
+            .map(|of| (linux_root(of) as f64 / libm::cbrt(of as f64) - 1.0).abs())
+            .collect();
+        let large = errors[2000..].iter().copied();
+        let mean = large.clone().sum::<f64>() / 2000.0;
+        assert!((0.0001..0.001).contains(&mean), "{mean}");
+        assert!(large.fold(0.0, f64::max) < 0.012);
+    }
 
     #[test]
     fn one_connection_has_the_constants_of_linux_and_two_those_of_chromium() {

@@ -14,10 +14,10 @@ use haltere_net::Time;
 pub enum Arithmetic {
     /// As Linux (tcp_cubic.c) but with exact numbers, CUBIC with the rule of [`super::RenoFriendly`].
     #[default]
+    Exact,
+    /// As Linux, in its units: the constant C is 410/1024, time is in 1024ths of a second, the path's least delay in whole
+    /// microseconds and then ticks, and the cube root is Linux's. Over TCP only.
     Linux,
-    /// As Linux in its own units: the constant C is 410/1024, time is in 1024ths of a second, and the path's least delay in whole
-    /// microseconds and then ticks. Over TCP only.
-    Kernel,
     /// As quinn, packet by packet (quinn-proto 0.11.19, `congestion/`); its CUBIC has a rule of its own there. Over QUIC only.
     Quinn,
 }

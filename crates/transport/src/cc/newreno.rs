@@ -19,7 +19,7 @@ pub(super) const ENTRY: Implementation = Implementation {
             reference: "RFC 5681, RFC 6582, RFC 9002 section 7",
         },
         |config| match config.arithmetic {
-            Arithmetic::Linux | Arithmetic::Kernel => Box::new(NewReno::new(config)),
+            Arithmetic::Exact | Arithmetic::Linux => Box::new(NewReno::new(config)),
             Arithmetic::Quinn => Box::new(QuinnNewReno::new(&config)),
         },
     )

@@ -90,7 +90,7 @@ fn allowed(name: &str, value: Value) -> Option<bool> {
         ("hystart", value) => matches!(value, Value::Word("linux") | Value::Off),
         ("rto", value) => matches!(value, Value::Word("linux" | "rfc6298")),
         ("reno-friendly", value) => value == Value::Word("linux"),
-        ("growth", value) => value == Value::Word("kernel"),
+        ("growth", value) => value == Value::Word("linux"),
         ("ack-window" | "forget-sacks", value) => value == Value::On,
         ("clock-unit", value) => value == Value::Time(Span::from_micros(1)),
         ("scheduler", Value::Scheduler(scheduler)) => scheduler.name() == "linux",

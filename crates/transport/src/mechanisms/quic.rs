@@ -38,12 +38,12 @@ pub const QUIC: &[Quic] = &[
     ),
     Quic::new(
         "growth",
-        Kind::OneOf(&["linux", "quinn"]),
-        "how cubic and newreno count: as Linux, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead",
+        Kind::OneOf(&["exact", "quinn"]),
+        "how cubic and newreno count: as Linux but with exact numbers, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead",
         "tcp_cubic.c; quinn-proto 0.11.19, congestion/cubic.rs and new_reno.rs",
         (
-            |c| Value::Word(if c.arithmetic == Arithmetic::Quinn { "quinn" } else { "linux" }),
-            |c, v| c.arithmetic = if v == Value::Word("quinn") { Arithmetic::Quinn } else { Arithmetic::Linux },
+            |c| Value::Word(if c.arithmetic == Arithmetic::Quinn { "quinn" } else { "exact" }),
+            |c, v| c.arithmetic = if v == Value::Word("quinn") { Arithmetic::Quinn } else { Arithmetic::Exact },
         ),
     ),
     Quic::new(

@@ -36,12 +36,12 @@ pub const TCP: &[Tcp] = &[
     ),
     Tcp::new(
         "growth",
-        Kind::OneOf(&["linux", "kernel"]),
-        "how cubic computes its curve: as Linux but with exact numbers, or in the kernel's units of 1024ths",
+        Kind::OneOf(&["linux", "exact"]),
+        "how cubic computes its curve: in Linux's units of 1024ths and with its cube root, or with exact numbers",
         "tcp_cubic.c, bictcp_update",
         (
-            |c| Value::Word(if c.arithmetic == Arithmetic::Kernel { "kernel" } else { "linux" }),
-            |c, v| c.arithmetic = if v == Value::Word("kernel") { Arithmetic::Kernel } else { Arithmetic::Linux },
+            |c| Value::Word(if c.arithmetic == Arithmetic::Exact { "exact" } else { "linux" }),
+            |c, v| c.arithmetic = if v == Value::Word("exact") { Arithmetic::Exact } else { Arithmetic::Linux },
         ),
     ),
     Tcp::new(

@@ -62,7 +62,7 @@ impl Config {
         // scheduler fills send buffers of some windows, and a coupled control may take the window away afterwards: what the
         // path was given then holds up all other data.
         let scheduler = if tcp.algorithm.coupled { scheduler::LOWEST_RTT } else { scheduler::LINUX };
-        let mut config = Config {
+        Config {
             tcp,
             scheduler,
             max_subflows: 8,
@@ -75,16 +75,14 @@ impl Config {
             send_buffer: None,
             header_room: HEADER_ROOM,
             max_send_buffer: 128 << 20,
-        };
-        config.limit_sack();
-        config
+        }
     }
 
-    /// Leaves as many SACK blocks as fit beside a DATA_ACK.
-    pub fn limit_sack(&mut self) {
+    /// The number of SACK blocks that fit beside a DATA_ACK, if they are to be so many.
+    pub(super) fn sack_blocks(&self) -> u32 {
         let stamps = if self.tcp.timestamps { tcp::segment::TIMESTAMP_OPTION } else { 0 };
         let left = tcp::segment::MAX_OPTIONS - stamps - option::DATA_ACK - 4;
-        self.tcp.sack_blocks = self.tcp.sack_blocks.min(left / 8);
+        self.tcp.sack_blocks.min(left / 8)
     }
 
     /// The memory that Linux reckons for a full segment in a send buffer (`tcp_sndbuf_expand`), bytes: the segment, the

@@ -252,7 +252,7 @@ impl Connection {
         self.mode = Mode::Fallback;
         self.dirty = true;
         if let Some(Some(subflow)) = self.subflows.first_mut() {
-            subflow.tcp.keep_own_window();
+            subflow.tcp.be_alone(self.config.tcp.sack_blocks);
         }
     }
 }

@@ -215,6 +215,7 @@ impl Subflow {
         };
         let mut tcp = config.tcp.clone();
         tcp.path = path;
+        tcp.sack_blocks = config.sack_blocks();
         if path.0 > 0 {
             tcp.stream = tcp.stream.part(&format!("path {}", path.0));
         }

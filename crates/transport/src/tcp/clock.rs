@@ -13,90 +13,113 @@ use haltere_net::{Span, Time};
 const TIMER_MIN: u64 = 500;
 const TIMER_LATE: u64 = 1;
 
-/// A host's clock. Most are exact, and each connection has some.
+/// A host's clock.
 #[derive(Clone, Debug)]
-pub(super) struct Clock(Option<Box<Coarse>>);
+pub(super) struct Clock {
+    /// The unit of packets' times, ns; 1 if they are exact.
+    unit: u32,
+    /// The part of a unit that is over at the start of the run, ns.
+    phase: u32,
+    /// The clock itself, if it moves in steps.
+    stepped: Option<Box<Stepped>>,
+}
 
 impl Clock {
     pub(super) fn new(config: &Config) -> Clock {
-        let whole = |span: Span| span.as_nanos().max(1);
-        let (unit, step) = (whole(config.clock_unit), whole(config.clock_step));
-        let coarse = Coarse {
-            unit,
-            step,
+        let unit = u32::try_from(config.clock_unit.as_nanos().max(1)).unwrap_or(u32::MAX);
+        let phase = config.phase.as_nanos();
+        let stepped = Stepped {
+            step: config.clock_step.as_nanos().max(1),
             tick: config.tick.as_nanos(),
-            phase: config.phase.as_nanos(),
-            set: 0,
+            phase,
+            served: 0,
             timer: Time::ZERO,
             writes_until: Time::ZERO,
         };
-        Clock((unit > 1 || step > 1).then(|| Box::new(coarse)))
+        let part = (phase % u64::from(unit)) as u32;
+        Clock { unit, phase: part, stepped: (stepped.step > 1).then(|| Box::new(stepped)) }
     }
 
     /// The unit of packets' times, ns.
     pub(super) fn unit(&self) -> u32 {
-        self.0.as_ref().map_or(1, |coarse| u32::try_from(coarse.unit).unwrap_or(u32::MAX))
+        self.unit
     }
 
     /// The time that the clock shows (Linux: `tcp_clock_cache`).
     #[inline]
     pub(super) fn read(&self, now: Time) -> Time {
-        self.0.as_ref().map_or(now, |coarse| coarse.read(now))
+        self.stepped.as_ref().map_or(now, |stepped| stepped.read(now))
     }
 
     /// The time that a packet which is sent or arrives now is stamped with (Linux: `tcp_mstamp`).
     #[inline]
     pub(super) fn stamp(&self, now: Time) -> Time {
-        self.0.as_ref().map_or(now, |coarse| coarse.stamp(now))
+        let shown = self.read(now).as_nanos();
+        let over = shown.saturating_add(self.phase.into()) % u64::from(self.unit);
+        Time::from_nanos(shown.saturating_sub(over))
     }
 
     /// When the pacing timer expires that is set now for `due` on this clock. One that is set already stays (Linux:
     /// `tcp_pacing_check`).
     pub(super) fn pacing_timer(&mut self, now: Time, due: Time) -> Time {
-        match self.0.as_mut().filter(|coarse| coarse.step > 1) {
+        match self.stepped.as_mut() {
             None => due,
-            Some(coarse) => {
-                if coarse.timer <= now {
-                    coarse.timer = coarse.expiry(now, due);
+            Some(stepped) => {
+                if stepped.timer <= now {
+                    stepped.timer = stepped.expiry(now, due);
                 }
-                coarse.timer
+                stepped.timer
             }
         }
     }
 
     /// A process begins to write, for which it reads the clock so often.
     pub(super) fn begin_to_write(&mut self, number: u32, now: Time) {
+        self.wake_process(now);
         let until = self.after_readings(number, now).unwrap_or(now);
-        if let Some(coarse) = self.0.as_mut() {
-            coarse.writes_until = until;
+        if let Some(stepped) = self.stepped.as_mut() {
+            stepped.writes_until = until;
+        }
+    }
+
+    /// The process that writes sends another super-segment, for which it reads the clock once more.
+    pub(super) fn write_on(&mut self, now: Time) {
+        if let Some(stepped) = self.stepped.as_mut().filter(|stepped| stepped.writes_until > now) {
+            stepped.writes_until += Span::from_nanos(stepped.step);
+        }
+    }
+
+    /// A process of the host is woken, and the next tick comes.
+    pub(super) fn wake_process(&mut self, now: Time) {
+        if let Some(stepped) = self.stepped.as_mut() {
+            stepped.wake_process(now);
         }
     }
 
     /// When what is written now is on its way: not before the process has read the clock.
     #[inline]
     pub(super) fn written(&self, now: Time) -> Time {
-        self.0.as_ref().map_or(now, |coarse| now.max(coarse.writes_until))
+        self.stepped.as_ref().map_or(now, |stepped| now.max(stepped.writes_until))
     }
 
     /// When a process has read the clock so often, if that takes time: in a user-mode Linux each reading by a process moves the
     /// clock by a step (`timer_read`).
     pub(super) fn after_readings(&self, number: u32, now: Time) -> Option<Time> {
-        let step = self.0.as_ref().map(|coarse| coarse.step).filter(|step| *step > 1)?;
+        let step = self.stepped.as_ref().map(|stepped| stepped.step)?;
         Some(now + Span::from_nanos(step) * u64::from(number))
     }
 }
 
-/// A clock that is not exact.
+/// A clock that moves in steps.
 #[derive(Clone, Debug)]
-struct Coarse {
-    /// The unit of packets' times, and the step of the clock, ns; 1 if they are exact.
-    unit: u64,
+struct Stepped {
+    /// The step, ns.
     step: u64,
     /// The host's tick, and the clock's time at the start of the run, ns, as far as ticks, steps and units go.
     tick: u64,
     phase: u64,
-    /// When the timer was set last, by the clock but exactly.
-    set: u64,
+    /// When the last tick is or was served, by the clock but exactly.
+    served: u64,
     /// When the pacing timer expires.
     timer: Time,
     /// Until when the process that writes has read the clock.
@@ -107,7 +130,7 @@ fn down(nanos: u64, step: u64) -> u64 {
     nanos - nanos % step
 }
 
-impl Coarse {
+impl Stepped {
     fn host(&self, now: Time) -> u64 {
         now.as_nanos().saturating_add(self.phase)
     }
@@ -117,40 +140,39 @@ impl Coarse {
     }
 
     fn read(&self, now: Time) -> Time {
-        if self.step == 1 { now } else { self.run(down(self.host(now), self.step)) }
+        self.run(down(self.host(now), self.step))
     }
 
-    fn stamp(&self, now: Time) -> Time {
-        if self.unit == 1 { now } else { self.run(down(down(self.host(now), self.step), self.unit)) }
+    /// A host without work has no ticks (`tick_nohz_idle_stop_tick`). Where a process is woken they begin again, and end with the first
+    /// that finds no work: packets alone wake no process.
+    fn wake_process(&mut self, now: Time) {
+        let host = self.host(now);
+        if let (true, Some(ticks)) = (self.served <= host, host.checked_div(self.tick)) {
+            self.served = self.late(host, (ticks + 1).saturating_mul(self.tick));
+        }
     }
 
-    /// A user-mode Linux has one timer, which it sets for the time between what its clock shows and what is due next, its tick
-    /// or this. What the clock shows is too early by a part of a step, and so much is the timer late. If the clock does not
-    /// show then what was due, the timer is set once more.
-    fn expiry(&mut self, now: Time, due: Time) -> Time {
+    /// When a timer expires that is set at a time for another. A user-mode Linux sets it for the time between what its clock shows and
+    /// what is due. What the clock shows is too early by a part of a step, and so much is the timer late.
+    fn late(&self, at: u64, due: u64) -> u64 {
+        let left = due.saturating_sub(down(at, self.step)).max(TIMER_MIN);
+        at.saturating_add(left + TIMER_LATE)
+    }
+
+    /// There is one timer, for whatever is due next. If a tick comes before, the timer is set anew at the tick. If the clock does not show
+    /// what was due when the timer expires, the timer is set once more.
+    fn expiry(&self, now: Time, due: Time) -> Time {
         let (mut at, due) = (self.host(now), self.host(due));
-        if let Some(tick) = self.last_tick(at, due) {
-            at = tick;
+        if (at..due).contains(&self.served) {
+            at = self.served;
         }
         for _ in 0..3 {
-            let left = due.saturating_sub(down(at, self.step)).max(TIMER_MIN);
-            at = at.saturating_add(left + TIMER_LATE);
+            at = self.late(at, due);
             if down(at, self.step) >= due {
                 break;
             }
         }
-        self.set = at;
         self.run(at)
-    }
-
-    /// When the last tick between two times is served. Each sets the timer for the next, which makes it a little later.
-    fn last_tick(&self, now: u64, due: u64) -> Option<u64> {
-        let (first, last) = (now.checked_div(self.tick)? + 1, due.saturating_sub(1) / self.tick);
-        if last < first {
-            return None;
-        }
-        let ticks = last.saturating_sub(self.set / self.tick);
-        Some(last * self.tick + (self.set % self.step + ticks * TIMER_LATE) % self.step)
     }
 }
 
@@ -162,12 +184,13 @@ mod tests {
 
     fn clock(tick: u64, phase: u64) -> Clock {
         let (timer, writes_until) = (Time::ZERO, Time::ZERO);
-        Clock(Some(Box::new(Coarse { unit: 1000, step: STEP, tick, phase, set: 0, timer, writes_until })))
+        let stepped = Some(Box::new(Stepped { step: STEP, tick, phase, served: 0, timer, writes_until }));
+        Clock { unit: 1000, phase: (phase % 1000) as u32, stepped }
     }
 
     impl Clock {
         fn expiry(&mut self, now: Time, due: Time) -> Time {
-            self.0.as_mut().unwrap().expiry(now, due)
+            self.stepped.as_mut().unwrap().expiry(now, due)
         }
     }
 
@@ -177,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_exact_clock_changes_no_time() {
-        let mut clock = Clock(None);
+        let mut clock = Clock { unit: 1, phase: 0, stepped: None };
         assert_eq!((clock.read(at(1234)), clock.stamp(at(1234))), (at(1234), at(1234)));
         assert_eq!(clock.pacing_timer(at(1234), at(5_000_777)), at(5_000_777));
         clock.begin_to_write(2, at(1234));
@@ -192,8 +215,10 @@ mod tests {
         assert_eq!(clock.read(at(2_300)), at(2_112));
         assert_eq!(clock.stamp(at(2_300)), at(2_000));
         assert_eq!(clock.after_readings(2, at(2_300)), Some(at(2_812)));
-        clock.0.as_mut().unwrap().step = 1;
+        clock.stepped = None;
         assert_eq!((clock.read(at(2_300)), clock.stamp(at(2_999))), (at(2_300), at(2_000)));
+        clock.phase = 300;
+        assert_eq!((clock.stamp(at(2_699)), clock.stamp(at(2_700))), (at(1_700), at(2_700)));
     }
 
     #[test]
@@ -210,17 +235,21 @@ mod tests {
     }
 
     #[test]
-    fn ticks_set_the_timer_anew_each_a_little_later() {
+    fn a_process_that_is_woken_makes_a_tick_which_sets_the_timer_anew() {
         let mut clock = clock(4_000_000, 0);
-        // The second tick is served at 8_000_002.
+        // The clock lags by 208 ns when the timer is set for 9 ms. No tick comes.
         let now = at(1000 * STEP + 208);
-        let expires = clock.expiry(now, at(8_999_936));
-        assert_eq!(expires, at(8_999_936 + 3));
-        // From there it is two ticks to 16 ms, which is served at 16_000_000 + 3 + 2.
-        assert_eq!(clock.expiry(expires, at(16_000_000 + 39 * STEP)), at(16_000_000 + 39 * STEP + 6));
-        // No tick: the timer is set now.
-        let now = at(16_100_000);
-        let lag = 16_100_000 % STEP;
-        assert_eq!(clock.expiry(now, at(16_200_192)), at(16_200_192 + lag + 1));
+        assert_eq!(clock.expiry(now, at(8_999_936)), at(8_999_936 + 208 + 1));
+        // A process is woken with a lag of 10 ns, and another one before the tick, which is served 11 ns late.
+        clock.wake_process(at(4_096_010));
+        clock.wake_process(at(4_096_100));
+        assert_eq!(clock.stepped.as_ref().unwrap().served, 8_000_011);
+        assert_eq!(clock.expiry(at(4_096_200), at(8_999_936)), at(8_999_936 + 11 + 1));
+        // Behind the tick the lag counts that there is when the timer is set, and before it, too, if nothing is due behind it.
+        assert_eq!(clock.expiry(at(8_448_050), at(8_999_936)), at(8_999_936 + 50 + 1));
+        assert_eq!(clock.expiry(at(4_096_200), at(4_999_936)), at(4_999_936 + 200 + 1));
+        // The next process makes another tick.
+        clock.wake_process(at(8_448_050));
+        assert_eq!(clock.stepped.as_ref().unwrap().served, 12_000_051);
     }
 }

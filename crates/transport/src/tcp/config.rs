@@ -232,7 +232,7 @@ pub struct Config {
     pub sack_compression: Span,
     /// The largest delay of SACK compression as a share of the RTT, percent (Linux: 5; since 7.x `tcp_comp_sack_rtt_percent`).
     pub sack_compression_share: u32,
-    /// How much later its timer expires (Linux: `tcp_comp_sack_slack_ns`): a timer with slack waits for its latest time, unless the kernel has
+    /// How much later its timer expires (Linux: `tcp_comp_sack_slack_ns`, 0.1 ms): a timer with slack waits for its latest time, unless the kernel has
     /// another one to look after before.
     pub sack_compression_slack: Span,
     /// The largest number of successive duplicate ACKs that compression withholds (Linux: `tcp_comp_sack_nr`).

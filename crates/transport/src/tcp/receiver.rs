@@ -570,9 +570,10 @@ impl Receiver {
         self.shared = Some(0);
     }
 
-    /// The window is the own again.
-    pub(super) fn keep_window(&mut self) {
+    /// The window is the own again, and nothing else takes the room of SACK blocks.
+    pub(super) fn be_alone(&mut self, blocks: u32) {
         self.shared = None;
+        self.blocks = if self.blocks > 0 { blocks as u8 } else { 0 };
     }
 
     /// The buffer has room for a window of `clamp` bytes, of which the connection holds `held`.

@@ -200,10 +200,10 @@ impl Connection {
         self.tx.begin_reduction(cc::Trigger::Delay, now);
     }
 
-    /// The subflow is all there is: it has a receive window of its own.
-    pub(crate) fn keep_own_window(&mut self) {
+    /// The subflow is all there is: it has a receive window of its own, and its acknowledgements have room for `blocks` of SACK.
+    pub(crate) fn be_alone(&mut self, blocks: u32) {
         self.tx.mapped = false;
-        self.rx.keep_window();
+        self.rx.be_alone(blocks);
     }
 
     /// The receive window is that of the connection: its size does not follow what this subflow reads.

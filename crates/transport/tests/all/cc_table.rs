@@ -123,7 +123,7 @@ fn contenders() -> Vec<Contender> {
     let mut all: Vec<Contender> = Implementation::BUILT_IN.iter().map(|control| of(*control)).collect();
     all.extend([
         Contender { label: " rfc9438", friendly: RenoFriendly::Rfc9438, ..named("cubic") },
-        Contender { label: " kernel", arithmetic: Arithmetic::Kernel, ..named("cubic") },
+        Contender { label: " linux", arithmetic: Arithmetic::Linux, ..named("cubic") },
         Contender { label: " quinn", arithmetic: Arithmetic::Quinn, ..named("cubic") },
         Contender { label: " friendly", friendly: RenoFriendly::Quinn, ..named("cubic") },
         Contender { label: " twice", connections: 2, ..named("cubic") },
@@ -140,7 +140,7 @@ fn rows(contender: Contender, situation: &Situation) -> Vec<(&'static str, Strin
     if contender.arithmetic != Arithmetic::Quinn {
         rows.push(("tcp", transfer(tcp(Role::Client), tcp(Role::Server), situation)));
     }
-    if contender.arithmetic != Arithmetic::Kernel {
+    if contender.arithmetic != Arithmetic::Linux {
         rows.push(("quic", transfer(quic(Role::Client), quic(Role::Server), situation)));
     }
     rows

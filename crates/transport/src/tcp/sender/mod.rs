@@ -218,6 +218,7 @@ impl Sender {
     pub(super) fn open(&mut self, window: u64, rtt: Option<Span>, now: Time) {
         self.offer(window);
         self.confirm(rtt, now);
+        self.clock.wake_process(now);
         self.cc.on_established(&cc::Established { now: self.clock.stamp(now), rtt });
     }
 
@@ -421,6 +422,8 @@ impl Sender {
         }
         if self.board.is_empty() && self.together.is_fresh() {
             self.clock.begin_to_write(READINGS, now);
+        } else if self.together.begins() {
+            self.clock.write_on(now);
         }
         let now = self.clock.written(now);
         let idle = (self.board.is_empty() && self.stats.sent_packets > 0).then(|| now.since(self.last_send));
