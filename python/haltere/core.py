@@ -163,8 +163,8 @@ def trace(
 
     Write qlog files, and captures of `links` (of all if there are none), into the folders that are given. `shadows` are
     congestion controls in the shadow of each flow's. Without `metrics` there are packets alone: a kernel that is asked
-    for its state moves them by some hundred nanoseconds. Raise `ScenarioProblem`, whose path is `qlog`, `pcap` or `shadow`
-    if it is these that cannot be had.
+    for its state moves them by some hundred nanoseconds. Raise `ScenarioProblem`, whose path is `qlog`, `pcap` or
+    `shadow` if it is these that cannot be had.
     """
     beside: dict[str, Any] = {"qlog": qlog, "pcap": pcap, "links": list(links), "shadows": list(shadows)}
     beside |= {"metrics": metrics, "programs": programs}

@@ -123,9 +123,10 @@ impl Scenario {
     }
 
     /// Runs it and returns its result and every change of every metric; writes qlog files and captures of links (all if none is
-    /// named) into the folders that are given. `shadows` are congestion controls in the shadow of each flow's.
+    /// named) into the folders that are given. `shadows` are congestion controls in the shadow of each flow's; without `metrics`
+    /// nobody is asked for these.
     #[pyo3(signature = (seed, replication, fidelity = "model", *, qlog=None, pcap=None, links=Vec::new(), shadows=Vec::new(), metrics=true, programs="{}"))]
-    #[expect(clippy::too_many_arguments, reason = "Python's keywords")]
+    #[expect(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "Python's keywords")]
     fn trace(
         &self,
         py: Python<'_>,

@@ -431,7 +431,7 @@ def _traced(scenario: core.Scenario, seed: int, replication: int, fidelity: str,
 
 
 def _is_on_kernel(contender: str) -> bool:
-    return core.contender(contender)["implementation"] == KERNEL
+    return bool(core.contender(contender)["implementation"] == KERNEL)
 
 
 def _with_states(alone: Side, asked: Side) -> Side:

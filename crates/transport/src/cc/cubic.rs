@@ -96,7 +96,7 @@ struct Epoch {
     reno_credit: u64,
 }
 
-/// What the curve said when it was last evaluated.
+/// The last evaluation of the curve.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evaluated {
     at: Time,
