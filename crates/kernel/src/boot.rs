@@ -99,6 +99,11 @@ fn rank(name: &str) -> (bool, Vec<u32>, bool, &str) {
     (agreed, numbers, name.contains("-hz250-"), name)
 }
 
+/// Whether a kernel's folder has a name, a version or a series of versions: `6.12` or `6.12.117` for `6.12.117-hz250-0cb23e`.
+fn is_named(folder: &str, wanted: &str) -> bool {
+    folder.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+}
+
 /// A kernel that can be a node, and the library that it is started with.
 fn usable(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     let config = fs::read_to_string(folder.join("config")).ok()?;
@@ -135,9 +140,8 @@ impl Boot {
     /// # Errors
     /// If there is no kernel.
     pub fn kernel_found() -> Result<Boot, Error> {
-        let named = std::env::var("HALTERE_KERNEL").ok();
-        let fits =
-            |name: &str| named.as_ref().is_none_or(|wanted| name == wanted || name.starts_with(&format!("{wanted}.")));
+        let named = std::env::var("HALTERE_KERNEL").ok().filter(|wanted| !wanted.is_empty());
+        let fits = |name: &str| named.as_ref().is_none_or(|wanted| is_named(name, wanted));
         let folders = kernels().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
         let folders = folders
             .filter_map(|folder| Some((folder.as_ref().ok()?.file_name().into_string().ok()?, folder.ok()?.path())));
@@ -153,7 +157,14 @@ impl Boot {
 
 #[cfg(test)]
 mod tests {
-    use super::rank;
+    use super::{is_named, rank};
+
+    #[test]
+    fn a_kernel_is_found_by_its_name_its_version_and_its_series() {
+        let fits = |wanted| is_named("6.12.117-hz250-a", wanted);
+        assert!(["6.12.117-hz250-a", "6.12.117-hz250", "6.12.117", "6.12", "6"].into_iter().all(fits));
+        assert!(!["6.12.11", "6.1", "7.3", "6.12.117-hz250-a.b"].into_iter().any(fits));
+    }
 
     #[test]
     fn the_newest_kernel_comes_first_but_for_those_that_nobody_has_compared() {

@@ -120,7 +120,7 @@ def find(name: str | None = None) -> Kernel:
     Raises:
         InputError: if there is none; it says how to get it.
     """
-    wanted = name or os.environ.get("HALTERE_KERNEL")
+    wanted = name or os.environ.get("HALTERE_KERNEL") or None
     kernels = built()
     for kernel in kernels:
         if wanted is None or wanted == kernel.name or kernel.version == wanted or kernel.name.startswith(f"{wanted}."):
