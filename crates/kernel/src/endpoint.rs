@@ -316,7 +316,7 @@ impl Endpoint for KernelEndpoint {
         self.close();
     }
 
-    /// A program writes, and then ends its stream: two system calls.
+    /// A client's program writes its request, and then waits for the response: it ends its stream behind both.
     fn ends_with_data(&self) -> bool {
         false
     }

@@ -254,7 +254,7 @@ pub trait Endpoint: Send {
     fn wait_writable(&mut self, _: StreamId, _below: u64) {}
     /// Ends the stream after the bytes written so far.
     fn finish(&mut self, _: StreamId) {}
-    /// Whether the end of a stream goes with data that was just written. If not, it takes a packet of its own.
+    /// Whether the end of a stream goes with data that a client just wrote. If not, it takes a packet of its own.
     fn ends_with_data(&self) -> bool {
         true
     }

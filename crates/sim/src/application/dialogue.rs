@@ -32,35 +32,38 @@ impl Part {
         }
     }
 
-    /// Sends the messages that are due. The last message ends the stream, if the end goes with it.
+    /// Sends the messages that are due. Returns whether the last was among them.
     #[inline(always)]
-    fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+    fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) -> bool {
         if !self.is_due() {
-            return;
+            return false;
         }
         let said = self.said;
         self.say(socket, sockets);
-        if self.said > said && self.said == self.says.len() {
-            self.last_was_said(socket, sockets);
+        self.said > said && self.said == self.says.len()
+    }
+
+    /// Ends a client's stream with its last message, if the end goes with it.
+    fn end_with_data(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+        if let Some(connection) = sockets.get(socket) {
+            self.open_end = !connection.ends_with_data();
+            if !self.open_end {
+                self.finish(socket, sockets);
+            }
         }
     }
 
-    /// Ends the stream with the last message, if the end goes with it.
-    fn last_was_said(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
+    /// Ends the stream.
+    fn finish(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
         if let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket)) {
-            self.open_end = !connection.ends_with_data();
-            if !self.open_end {
-                connection.finish(stream);
-            }
+            connection.finish(stream);
         }
     }
 
     /// Ends the stream, if its last message did not.
     fn end(&mut self, socket: SocketId, sockets: &mut Sockets<'_>) {
-        if std::mem::take(&mut self.open_end)
-            && let (Some(stream), Some(connection)) = (self.stream, sockets.get(socket))
-        {
-            connection.finish(stream);
+        if std::mem::take(&mut self.open_end) {
+            self.finish(socket, sockets);
         }
     }
 
@@ -121,7 +124,9 @@ impl Asking {
     /// Sends the messages that are due, and notes when the request was among them.
     #[inline]
     fn speak(&mut self, socket: SocketId, sockets: &mut Sockets<'_>, now: Time) {
-        self.part.speak(socket, sockets);
+        if self.part.speak(socket, sockets) {
+            self.part.end_with_data(socket, sockets);
+        }
         if self.fetch.ready.is_none() && self.part.has_said(self.request) {
             self.fetch.ready = Some(now);
         }
@@ -155,7 +160,7 @@ impl Fed {
             connection.write(stream, bytes);
         }
         if self.feed.is_over() {
-            part.last_was_said(socket, sockets);
+            part.finish(socket, sockets);
         }
     }
 }
@@ -226,7 +231,9 @@ impl Application for Dialogue {
             }
             (End::Server(part, _), Event::Readable(stream)) => {
                 part.listen(stream, socket, sockets, cx.now);
-                part.speak(socket, sockets);
+                if part.speak(socket, sockets) {
+                    part.finish(socket, sockets);
+                }
             }
             (End::Fed(part, _, fed), Event::Readable(stream)) => {
                 part.listen(stream, socket, sockets, cx.now);

@@ -344,7 +344,7 @@ impl Endpoint for Connection {
 
     fn ends_with_data(&self) -> bool {
         // The first data of a client goes with MP_CAPABLE, which has no room for the end (RFC 8684 section 3.1).
-        self.config.tcp.role == Role::Server || matches!(self.subflows.first(), Some(Some(s)) if s.confirmed)
+        matches!(self.subflows.first(), Some(Some(s)) if s.confirmed)
     }
 
     fn read(&mut self, _: StreamId, now: Time) -> u64 {

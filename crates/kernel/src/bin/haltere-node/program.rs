@@ -337,7 +337,10 @@ impl Program {
         };
         while one.waiting > 0 {
             let piece = usize::try_from(one.waiting).unwrap_or(PIECE).min(PIECE);
-            match send(&one.fd, &ZEROS[..piece], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            // The last bytes wait for the end of the stream, which then goes with them. MPTCP's goes apart.
+            let last = one.ends && piece as u64 == one.waiting;
+            let more = if last && !one.options.multipath { SendFlags::MORE } else { SendFlags::empty() };
+            match send(&one.fd, &ZEROS[..piece], SendFlags::DONTWAIT | SendFlags::NOSIGNAL | more) {
                 Ok(written) => one.waiting -= written as u64,
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
