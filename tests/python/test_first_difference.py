@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from conftest import Haltere
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import (
-    LIKE_A_NODE,
     NEAR,
     Difference,
     Packet,
@@ -19,9 +19,11 @@ from haltere.adhoc.packets import (
     between,
     compare,
     first_difference,
+    like_a_node,
     simulated,
 )
 from haltere.errors import InputError
+from haltere.rig.kernel import Kernel, find
 from rigs import needs_node
 
 CONDITIONS = Conditions(rate="20Mbit/s", rtt="40ms", size="1MB", app="raw")
@@ -136,9 +138,19 @@ def _at_the_kernel(contender: str, conditions: Conditions = CONDITIONS) -> Diffe
     return found
 
 
+@pytest.mark.parametrize(
+    ("version", "bundle"),
+    [("6.1.4", "6.12"), ("6.12.117", "6.12"), ("7.2", "6.12"), ("7.3.4", "7.3"), ("8.0.1", "7.3")],
+)
+def test_the_model_takes_the_mechanisms_of_the_kernels_version(version: str, bundle: str) -> None:
+    kernel = Kernel("one", Path("linux"), version, 250, "0")
+    assert like_a_node("tcp/cubic", kernel).startswith(f"tcp/cubic+as=linux-{bundle}+")
+    assert "linux-" not in like_a_node("tcp/cubic+as=freebsd-14", kernel)
+
+
 @needs_node
 def test_model_and_kernel_agree_and_a_planted_difference_is_found() -> None:
-    same = _at_the_kernel("tcp/cubic" + "".join(LIKE_A_NODE))
+    same = _at_the_kernel(like_a_node("tcp/cubic", find()))
     assert same.agrees, same.sentence
     assert same.compared > 1000
     # Without HyStart the model's window goes on growing: a data packet leaves that the kernel's window holds back.
@@ -162,7 +174,7 @@ def test_the_command_lays_model_and_kernel_side_by_side(haltere: Haltere) -> Non
     line = ("first-difference", "tcp/cubic", "--rate", "20Mbit/s", "--rtt", "40ms", "--size", "300kB")
     done = haltere(*line)
     assert done.returncode == 0, done.stderr
-    assert f"packets of tcp/cubic{''.join(LIKE_A_NODE)} and tcp@linux/cubic " in done.stdout
+    assert f"packets of {like_a_node('tcp/cubic', find())} and tcp@linux/cubic " in done.stdout
     (found,) = json.loads(haltere(*line, "--loss", "1%", "--json").stdout)
     assert found["compared"] > 100
 

@@ -32,7 +32,8 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from haltere import core
-from haltere.adhoc.packets import LIKE_A_NODE, Side, simulated
+from haltere.adhoc.packets import Side, like_a_node, simulated
+from haltere.rig.kernel import find
 
 CONTROLS = ("cubic", "newreno", "bbr", "vegas", "illinois", "westwood", "htcp", "scalable")
 SEED = 2026
@@ -131,11 +132,12 @@ class Flow:
 
 def run(paths: Sequence[Path], workers: int, tell: Callable[[str], object]) -> list[Flow]:
     """Run every control over every path, on kernels and in the model."""
+    kernel = find()
     work = [(i, control, of_kernel) for i in range(len(paths)) for control in CONTROLS for of_kernel in (True, False)]
 
     def one(item: tuple[int, str, bool]) -> Flow:
         i, control, of_kernel = item
-        contender = f"tcp@linux/{control}" if of_kernel else f"tcp/{control}{''.join(LIKE_A_NODE)}"
+        contender = f"tcp@linux/{control}" if of_kernel else like_a_node(f"tcp/{control}", kernel)
         (side,) = simulated(paths[i].scenario(contender), SEED, i, fidelity="stack" if of_kernel else "model")
         return Flow(i, control, of_kernel, features(side, paths[i]))
 

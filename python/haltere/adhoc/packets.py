@@ -8,6 +8,7 @@ server sends with the n-th that the other sends, and so for those that arrive.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from haltere import core
 from haltere.adhoc.conditions import Conditions
 from haltere.errors import ArgumentError, HaltereError, InputError
 from haltere.rig import nodes
+from haltere.rig.kernel import Kernel, find
 from haltere.scenario import Scenario
 
 Way = Literal["sent", "received"]
@@ -317,8 +319,8 @@ def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.3f} ms"
 
 
-LIKE_A_NODE = ("+as=linux-6.12", "+network-card=virtio", "+clock-step=256ns")
-"""The mechanisms of a kernel that is a node: its version's, what memory its network card takes, and its clock."""
+NODE = ("+network-card=virtio", "+clock-step=256ns")
+"""The mechanisms of every kernel that is a node: what memory its network card takes, and its clock."""
 SIMULATED = ("model", "stack")
 """The fidelities whose packets can be read."""
 KERNEL = "linux"
@@ -354,8 +356,9 @@ def first_difference(
                 given=contender,
                 right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
+    kernel = find()
     return between(
-        replace(conditions, fidelity="model").scenario([_like_a_node(contender) for contender in contenders]),
+        replace(conditions, fidelity="model").scenario([like_a_node(contender, kernel) for contender in contenders]),
         replace(conditions, fidelity="stack").scenario([_on_kernel(contender) for contender in contenders]),
         seed=seed,
         replication=replication,
@@ -363,9 +366,19 @@ def first_difference(
     )
 
 
-def _like_a_node(contender: str) -> str:
-    """A contender with the mechanisms of a kernel that is a node, unless it says otherwise."""
-    return contender + "".join(part for part in LIKE_A_NODE if part.partition("=")[0] not in contender)
+def like_a_node(contender: str, kernel: Kernel) -> str:
+    """A contender with the mechanisms of a kernel that is a node and of its version, unless it says otherwise."""
+    parts = (f"+as={_bundle(kernel)}", *NODE)
+    return contender + "".join(part for part in parts if part.partition("=")[0] not in contender)
+
+
+def _bundle(kernel: Kernel) -> str:
+    """The bundle of the newest series of Linux that is not newer than a kernel's; of the oldest if all are."""
+    series: dict[tuple[int, int], str] = {}
+    for bundle in core.algorithms()["bundles"]:
+        if found := re.fullmatch(r"linux-(\d+)\.(\d+)", bundle["name"]):
+            series[int(found[1]), int(found[2])] = bundle["name"]
+    return series[max((one for one in series if one <= kernel.series), default=min(series))]
 
 
 def _on_kernel(contender: str) -> str:
