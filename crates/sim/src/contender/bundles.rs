@@ -53,9 +53,10 @@ const NO_COMPRESSION: Part =
 const NO_RACK: Part = part("rack", Value::Off, "RACK came with Linux 4.4 (commit 4f41b1c58a32)");
 const NO_AUTOSIZING: Part = part("tso-least", WHOLE, "the size is chosen since Linux 3.12 (commit 95bd09eb2750)");
 
-const IN_KERNEL_UNITS: Part = part("growth", Value::Word("linux"), "tcp_cubic.c, bictcp_update");
-const IN_MICROSECONDS: Part = part("clock-unit", micros(1), "tcp_output.c, tcp_mstamp_refresh");
-const FEW_BLOCKS: Part = part("forget-sacks", Value::On, "tcp_input.c, tcp_sack_new_ofo_skb");
+const IN_EXACT_UNITS: Part = part("growth", Value::Word("exact"), "a real number of seconds and of segments");
+const IN_EXACT_TIMES: Part = part("clock-unit", Value::Off, "whole microseconds are Linux's (tcp_mstamp_refresh)");
+const NO_ACK_WINDOW: Part = part("ack-window", Value::Off, "the rule is Linux's (__tcp_ack_snd_check)");
+const ALL_BLOCKS: Part = part("forget-sacks", Value::Off, "the list of blocks is Linux's (tcp_sack_new_ofo_skb)");
 
 /// All bundles.
 pub const BUNDLES: &[Bundle] = &[
@@ -99,14 +100,8 @@ pub const BUNDLES: &[Bundle] = &[
     Bundle {
         name: "linux-6.12",
         transport: Transport::Tcp,
-        summary: "Linux 6.12: the defaults, CUBIC and the times of packets in the kernel's units, and a timer as late as Linux has it",
-        sets: &[
-            IN_KERNEL_UNITS,
-            IN_MICROSECONDS,
-            FEW_BLOCKS,
-            part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
-            part("sack-compression-slack", micros(100), "tcp_comp_sack_slack_ns (commit a70437cc09a1)"),
-        ],
+        summary: "Linux 6.12: the defaults, by their name",
+        sets: &[],
         lacks: "its random numbers, such as the phase of BBR's cycle, and timers of the kernel itself (docs/explanation/validation.md)",
     },
     Bundle {
@@ -114,10 +109,6 @@ pub const BUNDLES: &[Bundle] = &[
         transport: Transport::Tcp,
         summary: "Linux 7.3",
         sets: &[
-            IN_KERNEL_UNITS,
-            IN_MICROSECONDS,
-            FEW_BLOCKS,
-            part("ack-window", Value::On, "tcp_input.c, __tcp_ack_snd_check"),
             part(
                 "sack-compression-share",
                 Value::Number(33),
@@ -146,6 +137,10 @@ pub const BUNDLES: &[Bundle] = &[
             part("rto", Value::Word("rfc6298"), "attribute TcpSocketBase::MinRto is 1 s"),
             part("tick", Value::Off, "the simulator's clock is exact"),
             part("hurried-acks", Value::Off, "attribute TcpSocket::DelAckCount alone"),
+            IN_EXACT_UNITS,
+            IN_EXACT_TIMES,
+            NO_ACK_WINDOW,
+            ALL_BLOCKS,
             NO_COMPRESSION,
         ],
         lacks: "segments of 536 bytes and buffers of 131072 bytes, which scripts mostly change: +segment=536B, +send-buffer=131072B",
@@ -166,6 +161,10 @@ pub const BUNDLES: &[Bundle] = &[
             part("tick", ms(1), "kern.hz is 1000"),
             part("hurried-acks", Value::Off, "tcp_input.c has no such mode"),
             part("ack-delay", ms(40), "net.inet.tcp.delacktime"),
+            IN_EXACT_UNITS,
+            IN_EXACT_TIMES,
+            NO_ACK_WINDOW,
+            ALL_BLOCKS,
             NO_COMPRESSION,
         ],
         lacks: "timeouts 200 ms (rexmit_slop) above RFC 6298's, where these count at least 200 ms of variance; undo by a timestamp alone",
@@ -181,6 +180,10 @@ pub const BUNDLES: &[Bundle] = &[
             part("rto", Value::Word("rfc6298"), "Get-NetTCPSetting names the least timeout itself"),
             part("rto-min", ms(300), "Get-NetTCPSetting, MinRto"),
             part("ack-delay", ms(40), "Get-NetTCPSetting, DelayedAckTimeout"),
+            IN_EXACT_UNITS,
+            IN_EXACT_TIMES,
+            NO_ACK_WINDOW,
+            ALL_BLOCKS,
             NO_COMPRESSION,
         ],
         lacks: "limited slow start after HyStart, as it was before RFC 9406; what is not published stays as in Linux; whether HyStart++ was on by default in 2019 is not",

@@ -164,7 +164,7 @@ pub struct Config {
     /// Whether data that arrived twice is reported by D-SACK (RFC 2883).
     pub dsack: bool,
     /// Whether a block that is reported is extended only by those of the last four that were reported, and not by all that is
-    /// held (Linux: `tcp_sack_new_ofo_skb`). Default false.
+    /// held (Linux: `tcp_sack_new_ofo_skb`).
     pub forget_sacks: bool,
     /// Whether losses are found by time (RFC 8985) or by the number of segments SACKed above (RFC 6675 section 4).
     pub rack: bool,
@@ -203,7 +203,7 @@ pub struct Config {
     /// Whether the distribution of RTT samples is kept for results, not only their mean. Default false.
     pub rtts: bool,
     /// The unit in which the times of packets are taken, from which RTTs and delivery rates come (Linux: a microsecond); zero
-    /// for exact times. Default zero.
+    /// for exact times.
     pub clock_unit: Span,
     /// The step in which the host's clock moves, and by which its pacing is late (a user-mode Linux: 256 ns); zero for an
     /// exact clock. Default zero.
@@ -223,7 +223,7 @@ pub struct Config {
     /// larger window, and after a pushed segment was read.
     pub hurried_acks: bool,
     /// Whether an acknowledgement of two segments that does not open the window counts as a duplicate while there is a gap (Linux:
-    /// `__tcp_ack_snd_check`). Default false.
+    /// `__tcp_ack_snd_check`).
     pub ack_window: bool,
     /// Quick acknowledgements: the number of segments at the start that are acknowledged at once (Linux: 16).
     pub quick_acks: u32,
@@ -287,7 +287,7 @@ impl Config {
             agent: None,
             faults: None,
             shadow: None,
-            arithmetic: cc::Arithmetic::default(),
+            arithmetic: cc::Arithmetic::Linux,
             reno_friendly: RenoFriendly::default(),
             initial_window: 10,
             largest_segment: None,
@@ -305,7 +305,7 @@ impl Config {
             sack: true,
             sack_blocks: super::segment::MAX_SACK_BLOCKS as u32,
             dsack: true,
-            forget_sacks: false,
+            forget_sacks: true,
             rack: true,
             loss_threshold: 3,
             tlp: true,
@@ -321,7 +321,7 @@ impl Config {
             byte_counting: true,
             rto: RtoRule::LINUX,
             rtts: false,
-            clock_unit: Span::ZERO,
+            clock_unit: Span::from_micros(1),
             clock_step: Span::ZERO,
             tick: Span::from_millis(4),
             phase: Span::ZERO,
@@ -330,10 +330,10 @@ impl Config {
             max_ack_delay: Span::from_millis(200),
             hurried_acks: true,
             quick_acks: 16,
-            ack_window: false,
+            ack_window: true,
             sack_compression: Span::from_millis(1),
             sack_compression_share: 5,
-            sack_compression_slack: Span::ZERO,
+            sack_compression_slack: Span::from_micros(100),
             sack_compression_acks: 44,
             nagle: false,
             paced: false,

@@ -204,7 +204,7 @@ fn an_ack_is_told_before_the_losses_that_it_shows() {
     let mut pair = Pair::new(client, server, &link(10), &down, 4, exchange());
     assert!(pair.run(Span::from_secs(60)));
     let [acks, shown, lost] = told();
-    assert!(acks > 300 && shown > 5 && lost >= shown, "{acks} {shown} {lost}");
+    assert!(acks > 300 && shown >= 3 && lost >= shown, "{acks} {shown} {lost}");
     let config = |role| quic::Config::new(role, ordered, stream());
     let [client, server] = [Role::Client, Role::Server].map(|role| quic::Connection::new(config(role)));
     let mut pair = Pair::new(client, server, &link(10), &down, 4, exchange());
