@@ -90,7 +90,7 @@ def test_cubic_written_again_gives_the_same_bytes_as_the_built_in_one(written: s
     long = {"rate": "100Mbit/s", "loss": "0.1%", "queue": "500p", "size": "40MB"}
     for transport in ("tcp", "quic", "mptcp", "mpquic"):
         for conditions in ({}, long, {"loss": "8%", "size": "300kB"}):
-            ours = result(f"{transport}/cubic-hystart", **conditions)
+            ours = result(f"{transport}/cubic-hystart+growth=exact", **conditions)
             assert result(f"{transport}/./{file}", **conditions) == ours, (transport, conditions)
             assert ours != result(f"{transport}/newreno", **conditions)
 

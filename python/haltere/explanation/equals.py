@@ -51,6 +51,7 @@ TCP = (
     Group("sack", {"sack": "on"}, "Without selective acknowledgements TCP knows less than QUIC always does."),
     Group("tick", {"tick": "off"}, "The kernel's timers go by its tick. A stack in user space reads an exact clock."),
     Group("nagle", {"nagle": "off"}, "Nagle's algorithm. QUIC has none."),
+    Group("growth", {"growth": "exact"}, "CUBIC's window in Linux's units. QUIC's is exact."),
 )
 """Mechanisms that TCP alone has."""
 
@@ -69,6 +70,7 @@ QUIC = (
     Group("0rtt", {"0rtt": "off"}, "The request in 0-RTT packets."),
     Group("retry", {"retry": "off"}, "A Retry packet first."),
     Group("versionnegotiation", {"versionnegotiation": "off"}, "Version negotiation first."),
+    Group("growth of quinn", {"growth": "exact"}, "A window that grows as quinn counts it. TCP's is Linux's or exact."),
 )
 """Mechanisms that QUIC alone has."""
 
@@ -90,8 +92,8 @@ OURS = frozenset({"hystart", "reno-friendly"})
 UNWRITTEN: Mapping[str, str] = {"reno-friendly": "linux"}
 """Values of these switches that need not be written, as every congestion control has them."""
 
-UNLIKE = frozenset({"header"})
-"""Switches that both transports have and that mean different things there."""
+UNLIKE = frozenset({"header", "growth"})
+"""Switches that both transports have and that mean different things there, or have other values."""
 
 TOGETHER: Mapping[str, tuple[str, ...]] = {"rto": ("rto-min",)}
 """Switches that set others, which then belong to the same part."""

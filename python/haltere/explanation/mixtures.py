@@ -253,11 +253,11 @@ def _of_transports(a: Point, b: Point, app: str) -> list[Part]:
     """Return the parts between TCP and QUIC; TCP comes first."""
     names = (a.values.keys() & b.values.keys()) - equals.UNLIKE
     found = _shared(a, b, names)
-    alone = [_alone(group, a, app, to_neutral=True) for group in equals.TCP]
+    alone = [_alone(group, a, b, app) for group in equals.TCP]
     before = [part for part in alone if part is not None]
     found += before
     found.append(Part(TRANSPORT, a.transport, b.transport, needs=frozenset(part.name for part in before)))
-    later = [_alone(group, b, app, to_neutral=False) for group in equals.QUIC]
+    later = [_alone(group, b, a, app) for group in equals.QUIC]
     found += [
         Part(part.name, part.before, part.after, part.settings, part.only, frozenset({TRANSPORT}))
         for part in later
@@ -266,14 +266,18 @@ def _of_transports(a: Point, b: Point, app: str) -> list[Part]:
     return found
 
 
-def _alone(group: equals.Group, point: Point, app: str, *, to_neutral: bool) -> Part | None:
-    """Return the part of switches that one transport alone has, or None if they equal the other transport already."""
-    own = {name: point.values[name] for name in group.neutral if name in point.values and name not in point.fixed}
+def _alone(group: equals.Group, point: Point, other: Point, app: str) -> Part | None:
+    """Return the part of switches that one transport alone has, or None if they equal the other transport already.
+
+    A switch that a congestion control ignores belongs to the control.
+    """
+    fixed = point.fixed | other.fixed
+    own = {name: point.values[name] for name in group.neutral if name in point.values and name not in fixed}
     neutral = {name: group.neutral[name] for name in own}
     if own == neutral or (group.apps and app not in group.apps):
         return None
     lead = next(name for name in own if own[name] != neutral[name])
-    sides = (own, neutral) if to_neutral else (neutral, own)
+    sides = (own, neutral) if point.family == "tcp" else (neutral, own)
     shown = tuple(side[lead] for side in sides)
     return Part(group.name, shown[0], shown[1], sides, point.family)
 
@@ -302,7 +306,7 @@ def _of_stacks(a: Point, b: Point) -> list[Part]:
         groups = equals.STACKS.get(_house(a), ())
         found += [
             Part(part.name, part.before, part.after, part.settings, "model", frozenset({IMPLEMENTATION}))
-            for part in (_alone(group, b, "https", to_neutral=False) for group in groups)
+            for part in (_alone(group, b, b, "https") for group in groups)
             if part is not None
         ]
     elif _takes_ours(b) and b.values.get("haltere") != "on":
