@@ -20,9 +20,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// The upper bound of the memory of a connection, bytes.
 const TCP_MOST: usize = 4_000;
-/// The bytes that a receiver of data out of order may have beside: counts of displacements and delays, whose number is bounded, a list
-/// of the blocks that it reported last, and a queue of events, each of which has room for a frame of media.
-const COUNTS: usize = 900;
+/// The bytes that a receiver of data out of order may have beside: counts of displacements and delays, whose number is bounded, and a
+/// queue of events, each of which has room for a frame of media.
+const COUNTS: usize = 850;
 const QUIC_MOST: usize = 8_000;
 
 /// Bytes of an endpoint: the value itself, and what it frees when it is dropped.

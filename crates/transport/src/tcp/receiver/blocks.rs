@@ -37,8 +37,8 @@ impl Blocks {
             self.list.retain(|other| other.1 <= block.0 || other.0 >= block.1);
         }
         let block = held.unwrap_or_else(|| self.join(segment));
+        self.list.truncate(MOST - 1);
         self.list.insert(0, block);
-        self.list.truncate(MOST);
     }
 
     /// Takes the blocks that a segment continues off the list: the first one, and those that both touch then. Returns all in one
