@@ -96,8 +96,9 @@ def test_ledbat_is_named_for_nothing_that_it_does_to_others_but_to_nada(rows: Ro
     assert "worse" not in {one.standing for one in found if one.row.section != "5.2.2"}
     (calls,) = (one for one in found if one.row.section == "5.2.2")
     worse = [one for one in calls.effects if one.beyond(good=False, effects=len(calls.effects))]
-    assert {one.place.get("media") for one in worse} <= {"rtp/nada"}
-    assert any(one.beyond(good=True, effects=len(calls.effects)) for one in calls.effects)
+    assert {(one.metric.name, one.place.get("media")) for one in worse} == {("goodput", "rtp/nada")}
+    (gcc,) = (one for one in calls.effects if (one.metric.name, one.place.get("media")) == ("goodput", "rtp/gcc"))
+    assert gcc.beyond(good=True, effects=len(calls.effects))
 
 
 def test_coupled_subflows_leave_more_to_others_where_all_paths_share_a_bottleneck(rows: Rows) -> None:
