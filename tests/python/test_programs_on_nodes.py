@@ -14,6 +14,7 @@ from conftest import Haltere
 from haltere import Scenario, core, fidelity, trace
 from haltere.errors import HaltereError
 from haltere.rig import nodes, programs
+from haltere.rig.programs.base import Command
 from rigs import needs_node
 
 PAIRS = (
@@ -181,6 +182,17 @@ def test_what_a_kernel_or_a_program_lacks_is_refused_with_the_remedy() -> None:
 def test_a_program_that_is_not_there_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs.base, "find", lambda _: None)
     assert "apt-get install nginx-light" in refused("tcp@nginx+curl/cubic")
+
+
+def test_a_program_that_a_kernel_does_not_see_is_refused_with_the_remedy() -> None:
+    def launched(program: str) -> dict[str, Any]:
+        return nodes._launch(Command((program, "-m", "one")), Path("/run/home/flow0"), "client")
+
+    for seen in ("/usr/bin/python3", "/run/home/flow0/own"):
+        assert launched(seen)["argv"][0] == seen
+    for folder in ("/tmp/clone/.venv/bin", "/var/tmp"):
+        with pytest.raises(core.ScenarioProblem, match=r"lies below .*put haltere and its Python elsewhere"):
+            launched(f"{folder}/python")
 
 
 @needs_node

@@ -38,6 +38,8 @@ CERTIFICATES = Path(__file__).with_name("certificates")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _NO_DICE_OF_THE_PROCESSOR = "~0x4000000000000010"
 """Instructions that OpenSSL must not use (`OPENSSL_ia32cap`): RDTSC and RDRAND are not the kernel's clock and dice."""
+_HIDDEN = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 (names of folders inside the kernel)
+"""Folders of this machine's that a kernel has as memory of its own (`MEMORY` of haltere-node's `children.rs`)."""
 
 
 def run(scenario: Scenario | str, seed: int, replication: int, fidelity: str = "model") -> str:
@@ -339,6 +341,12 @@ def _server(command: Any, folder: Path) -> Json:
 
 
 def _launch(command: Any, folder: Path, name: str) -> Json:
+    program, home = Path(command.argv[0]), folder.parent
+    hidden = next((one for one in _HIDDEN if program.is_relative_to(one) and not program.is_relative_to(home)), None)
+    if hidden is not None:
+        raise ScenarioProblem(
+            f"{program} lies below {hidden}, of which a kernel has its own: put haltere and its Python elsewhere", name
+        )
     environment = {
         "PATH": _PATH,
         "HOME": str(folder),
