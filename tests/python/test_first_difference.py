@@ -188,3 +188,17 @@ def test_sack_blocks_are_compared_too() -> None:
     blocks = [[packet.sack for packet in side.of("received") if packet.sack][:5] for side in (model, kernel)]
     assert blocks[0] == blocks[1]
     assert blocks[0]
+
+
+@needs_node
+def test_the_models_bbr_begins_its_cycles_where_the_kernels_did() -> None:
+    bbr = replace(CONDITIONS, rate="20Mbit/s", rtt="10ms", loss="0%", queue="0.5bdp", size="2MB")
+    (found,) = first_difference(["tcp/bbr"], bbr)
+    assert found.agrees, found.sentence
+    assert found.compared > 2000
+    # Left to its own dice, or with others, it differs.
+    ours, drawn = found.names[0].split("+cycle-starts=")
+    kernel = replace(bbr, fidelity="stack").scenario(["tcp@linux/bbr"])
+    for other in (ours, f"{ours}+cycle-starts={'3' if drawn[0] != '3' else '5'}"):
+        (elsewhere,) = between(bbr.scenario([other]), kernel)
+        assert not elsewhere.agrees

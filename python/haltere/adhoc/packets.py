@@ -11,7 +11,7 @@ import json
 import re
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -339,7 +339,8 @@ def first_difference(
 ) -> list[Difference]:
     """Run contenders in the model and on Linux kernels in the same network; compare their packets.
 
-    Return a comparison for each flow, in their order.
+    Return a comparison for each flow, in their order. A kernel's BBR begins its cycles of gains at random; the model is
+    given the phases that it drew, which its name then says.
 
     Raises:
         InputError: if something given is wrong, a contender is not TCP, or no kernel has been built.
@@ -357,13 +358,53 @@ def first_difference(
                 right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
     kernel = find()
-    return between(
-        replace(conditions, fidelity="model").scenario([like_a_node(contender, kernel) for contender in contenders]),
+    theirs = _sides(
         replace(conditions, fidelity="stack").scenario([_on_kernel(contender) for contender in contenders]),
-        seed=seed,
-        replication=replication,
-        tolerance_s=tolerance_s,
+        seed,
+        replication,
     )
+    model = replace(conditions, fidelity="model")
+    return _with_drawn_phases(
+        [like_a_node(contender, kernel) for contender in contenders],
+        lambda ours: _compared(_sides(model.scenario(ours), seed, replication), theirs, tolerance_s),
+    )
+
+
+STARTS = "+cycle-starts="
+"""The parameter of the model's BBR that says in which phases its cycles of gains begin."""
+_PHASES = "1345678"
+"""The phases in which a kernel's BBR begins its cycles, one of them at random each time."""
+_MOST_STARTS = 8
+
+
+def _with_drawn_phases(ours: list[str], compared: Callable[[list[str]], list[Difference]]) -> list[Difference]:
+    """Compare, and give the model's BBR the phases that a kernel's drew for its cycles of gains.
+
+    Nothing tells which a kernel drew: each is the one of the seven with which most packets agree, one cycle after
+    another, as long as they become more.
+    """
+    best = compared(ours)
+    drawn = {i: "" for i, one in enumerate(ours) if core.contender(one)["congestion"] == "bbr"}
+    improved = True
+    while improved:
+        improved = False
+        for i in [i for i in drawn if not best[i].agrees and len(drawn[i]) < _MOST_STARTS]:
+            before = drawn[i]
+            for phase in _PHASES:
+                given = {**drawn, i: before + phase}
+                found = compared([_starting(one, given.get(k)) for k, one in enumerate(ours)])
+                if _agreement(found) > _agreement(best):
+                    best, drawn, improved = found, given, True
+    return best
+
+
+def _starting(contender: str, phases: str | None) -> str:
+    return f"{contender}{STARTS}{phases}" if phases else contender
+
+
+def _agreement(found: list[Difference]) -> tuple[int, int]:
+    """How much agrees: flows without a difference, then packets before the first one."""
+    return sum(one.agrees for one in found), sum(one.compared for one in found)
 
 
 def like_a_node(contender: str, kernel: Kernel) -> str:
@@ -401,13 +442,18 @@ def between(
         if scenario.fidelity not in SIMULATED:
             right = " or ".join(SIMULATED)
             raise InputError("has packets that cannot be read", field="fidelity", given=scenario.fidelity, right=right)
-    sides = [
-        simulated(one.concrete(seed, replication), seed, replication, fidelity=one.fidelity) for one in (first, second)
-    ]
-    if len(sides[0]) != len(sides[1]):
-        counts = f"{len(sides[0])} and {len(sides[1])}"
+    return _compared(_sides(first, seed, replication), _sides(second, seed, replication), tolerance_s)
+
+
+def _sides(scenario: Scenario, seed: int, replication: int) -> list[Side]:
+    return simulated(scenario.concrete(seed, replication), seed, replication, fidelity=scenario.fidelity)
+
+
+def _compared(first: list[Side], second: list[Side], tolerance_s: float) -> list[Difference]:
+    if len(first) != len(second):
+        counts = f"{len(first)} and {len(second)}"
         raise InputError("have different numbers of flows", field="scenarios", given=counts, right="as many in both")
-    return [compare(i, a, b, tolerance_s) for i, (a, b) in enumerate(zip(*sides, strict=True))]
+    return [compare(i, a, b, tolerance_s) for i, (a, b) in enumerate(zip(first, second, strict=True))]
 
 
 def _check_tolerance(tolerance_s: float) -> None:

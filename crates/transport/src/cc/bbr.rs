@@ -19,7 +19,7 @@ mod policer;
 mod tests;
 mod window;
 
-use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Implementation, PathView, Phase, Sent, Startup, Trigger, whole};
+use super::{Ack, Ask, Config, Congestion, CongestionController, Description, Established, Implementation, Parameter, PathView, Phase, Sent, Startup, Trigger, whole};
 use crate::recovery::WindowedMax;
 use aggregation::Aggregation;
 use bandwidth::{Bandwidth, UNIT};
@@ -28,6 +28,15 @@ use haltere_net::rng::Stream;
 use haltere_net::{Rate, Span, Time};
 use policer::{LongTerm, Totals};
 
+/// Where cycles of gains begin. A kernel's are random: what one drew can be given to the model that is laid beside it.
+const CYCLE_STARTS: Parameter = Parameter {
+    name: "cycle-starts",
+    default: 0.0,
+    least: 0.0,
+    most: 88_888_888.0,
+    summary: "phases in which its cycles of gains begin, a digit each: 1 probes, 2 drains, 3 to 8 cruise; at 0, and after them, at random",
+};
+
 pub(super) const ENTRY: Implementation = Implementation {
     label: "BBR",
     linux: Some("bbr"),
@@ -35,6 +44,8 @@ pub(super) const ENTRY: Implementation = Implementation {
     slow_start: Startup::Own,
     // `bbr_sndbuf_expand`.
     send_windows: 3,
+    parameters: &[CYCLE_STARTS],
+    values: &[0.0],
     ..Implementation::new(
         Description {
             name: "bbr",
@@ -88,6 +99,8 @@ pub struct Bbr {
     pipe_full: bool,
     cycle_index: usize,
     cycle_start: u64,
+    /// The rest of [`CYCLE_STARTS`], whose digits are taken off from the front.
+    cycle_starts: u32,
     probe_rtt_done: Option<u64>,
     probe_rtt_round_done: bool,
     marks_app_limited: bool,
@@ -139,6 +152,7 @@ impl Bbr {
             pipe_full: false,
             cycle_index: 0,
             cycle_start: 0,
+            cycle_starts: config.values.first().map_or(0, |digits| *digits as u32),
             probe_rtt_done: None,
             probe_rtt_round_done: false,
             marks_app_limited: false,

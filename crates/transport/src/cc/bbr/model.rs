@@ -111,11 +111,20 @@ impl Bbr {
         self.cycle_start = self.delivered_at;
     }
 
-    /// Begins cycling at a random phase, so that flows do not probe together (`bbr_reset_probe_bw_mode`).
-    fn enter_probe_bandwidth(&mut self) {
+    /// Begins cycling at a random phase, so that flows do not probe together (`bbr_reset_probe_bw_mode`), or at one that is given.
+    pub(super) fn enter_probe_bandwidth(&mut self) {
         self.mode = Mode::ProbeBandwidth;
-        self.cycle_index = CYCLE.len() - 1 - self.stream.below(CYCLE_STARTS) as usize;
+        let before = self.given_start().unwrap_or_else(|| CYCLE.len() - 1 - self.stream.below(CYCLE_STARTS) as usize);
+        self.cycle_index = before;
         self.next_phase();
+    }
+
+    /// The phase before the next one that is given to begin in.
+    fn given_start(&mut self) -> Option<usize> {
+        let place = 10u32.pow(self.cycle_starts.checked_ilog10()?);
+        let digit = (self.cycle_starts / place) as usize;
+        self.cycle_starts %= place;
+        Some((digit + CYCLE.len() - 2) % CYCLE.len())
     }
 
     /// `bbr_check_full_bw_reached`.

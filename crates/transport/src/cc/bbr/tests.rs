@@ -182,6 +182,22 @@ fn cycles_begin_in_every_phase_but_the_draining_one() {
 }
 
 #[test]
+fn cycles_begin_in_the_phases_that_are_given() {
+    let values: &'static [f64] = &[318.0];
+    let mut hand = Hand::new();
+    hand.cc = Bbr::new(Config { values, ..config() });
+    let begin = |_| {
+        hand.cc.enter_probe_bandwidth();
+        hand.cc.cycle_index
+    };
+    assert_eq!([1, 2, 3].map(begin), [2, 0, 7]);
+    assert!((0..20).any(|_| {
+        hand.cc.enter_probe_bandwidth();
+        hand.cc.cycle_index != 7
+    }));
+}
+
+#[test]
 fn cruising_paces_a_hundredth_below_the_bandwidth_with_a_window_of_two_bdp() {
     let mut hand = Hand::new();
     hand.reach_probe_bandwidth();
