@@ -57,6 +57,7 @@ const IN_EXACT_UNITS: Part = part("growth", Value::Word("exact"), "a real number
 const IN_EXACT_TIMES: Part = part("clock-unit", Value::Off, "whole microseconds are Linux's (tcp_mstamp_refresh)");
 const NO_ACK_WINDOW: Part = part("ack-window", Value::Off, "the rule is Linux's (__tcp_ack_snd_check)");
 const ALL_BLOCKS: Part = part("forget-sacks", Value::Off, "the list of blocks is Linux's (tcp_sack_new_ofo_skb)");
+const RIGHT_SIZING: Part = part("autotuning", Value::Word("drs"), "the rule that takes off what waits is Linux's");
 
 /// All bundles.
 pub const BUNDLES: &[Bundle] = &[
@@ -73,7 +74,7 @@ pub const BUNDLES: &[Bundle] = &[
             NO_AUTOSIZING,
             NO_COMPRESSION,
         ],
-        lacks: "the window halved a packet for every second ACK, losses found by FACK, 3 s before a SYN is repeated, HyStart's exit from 2 ms of delay",
+        lacks: "the window halved a packet for every second ACK, losses found by FACK, 3 s before a SYN is repeated, HyStart's exit from 2 ms of delay; receive buffers by a smoothed RTT are +autotuning=drs",
     },
     Bundle {
         name: "linux-2013",
@@ -85,7 +86,7 @@ pub const BUNDLES: &[Bundle] = &[
             NO_AUTOSIZING,
             NO_COMPRESSION,
         ],
-        lacks: "losses found by FACK, early retransmit, HyStart's exit from 2 ms of delay",
+        lacks: "losses found by FACK, early retransmit, HyStart's exit from 2 ms of delay; receive buffers by a smoothed RTT are +autotuning=drs",
     },
     Bundle {
         name: "linux-2017",
@@ -95,7 +96,7 @@ pub const BUNDLES: &[Bundle] = &[
             part("tsq", Value::Number(262_144), "tcp_limit_output_bytes since Linux 4.2 (commit c39c4c6abb89)"),
             NO_COMPRESSION,
         ],
-        lacks: "RACK's window for reordering as it was: it did not adapt yet, and three SACKs did not close it",
+        lacks: "RACK's window for reordering as it was: it did not adapt yet, and three SACKs did not close it; receive buffers by a smoothed RTT are +autotuning=drs",
     },
     Bundle {
         name: "linux-6.12",
@@ -142,6 +143,7 @@ pub const BUNDLES: &[Bundle] = &[
             NO_ACK_WINDOW,
             ALL_BLOCKS,
             NO_COMPRESSION,
+            RIGHT_SIZING,
         ],
         lacks: "segments of 536 bytes and buffers of 131072 bytes, which scripts mostly change: +segment=536B, +send-buffer=131072B",
     },
@@ -166,6 +168,7 @@ pub const BUNDLES: &[Bundle] = &[
             NO_ACK_WINDOW,
             ALL_BLOCKS,
             NO_COMPRESSION,
+            RIGHT_SIZING,
         ],
         lacks: "timeouts 200 ms (rexmit_slop) above RFC 6298's, where these count at least 200 ms of variance; undo by a timestamp alone",
     },
@@ -185,6 +188,7 @@ pub const BUNDLES: &[Bundle] = &[
             NO_ACK_WINDOW,
             ALL_BLOCKS,
             NO_COMPRESSION,
+            RIGHT_SIZING,
         ],
         lacks: "limited slow start after HyStart, as it was before RFC 9406; what is not published stays as in Linux; whether HyStart++ was on by default in 2019 is not",
     },

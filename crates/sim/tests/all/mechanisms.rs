@@ -57,6 +57,8 @@ fn away(row: &Row) -> (&'static str, String) {
         ("quic", "initial-rtt", "", "+initial-rtt=50ms"),
         ("quic", "ack-delay", "+ack-every=100", "+ack-delay=5ms"),
         ("quic", "stream-window", "", "+stream-window=32KiB"),
+        ("tcp", "autotuning", "+receive-window=40kB", "+autotuning=drs"),
+        ("mptcp", "autotuning", "+receive-window=40kB", "+autotuning=drs"),
         ("quic", "max-stream-window", "+stream-window=32KiB", "+max-stream-window=32KiB"),
         ("quic", "connection-window", "", "+connection-window=32KiB"),
         ("quic", "max-connection-window", "+connection-window=32KiB", "+max-connection-window=32KiB"),

@@ -4,7 +4,7 @@ use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::cc::Arithmetic;
 use crate::cc::{RenoFriendly, SlowStart};
 use crate::tcp::EchoRule;
-use crate::tcp::config::{Config, NetworkCard, RtoRule};
+use crate::tcp::config::{Autotuning, Config, NetworkCard, RtoRule};
 use haltere_net::Span;
 
 type Tcp = Mechanism<Config>;
@@ -478,14 +478,26 @@ pub const TCP: &[Tcp] = &[
     .only("QUIC has none: write +ack-reordering=…"),
     Tcp::new(
         "network-card",
-        Kind::OneOf(&["veth", "virtio"]),
+        Kind::OneOf(&["veth", "virtio", "tun"]),
         "network card of receivers, whose driver decides what memory a segment takes beside its data, and so how much of a buffer is window",
-        "veth.c, virtio_net.c; skb_try_coalesce, tcp_measure_rcv_mss",
+        "veth.c, virtio_net.c, tun.c; skb_try_coalesce, tcp_measure_rcv_mss",
         (|c| Value::Word(c.network_card.name()), |c, v| {
             let largest = c.max_receive_window / c.network_card.window_share();
-            c.network_card = if v == Value::Word("virtio") { NetworkCard::Virtio } else { NetworkCard::Veth };
+            let card = NetworkCard::ALL.into_iter().find(|card| v == Value::Word(card.name()));
+            c.network_card = card.unwrap_or(NetworkCard::Veth);
             c.max_receive_window = largest * c.network_card.window_share();
         }),
+    )
+    .only("QUIC's windows are bytes of data"),
+    Tcp::new(
+        "autotuning",
+        Kind::OneOf(&["drs", "linux"]),
+        "receive buffers are sized by what is read in a smoothed RTT (drs), or by that less what waits, in one whose smaller samples count at once (linux)",
+        "Fisk, Feng 2001; tcp_rcv_space_adjust of Linux 6.16 and 6.12.117",
+        (
+            |c| Value::Word(c.autotuning.name()),
+            |c, v| c.autotuning = if v == Value::Word("linux") { Autotuning::Linux } else { Autotuning::Drs },
+        ),
     )
     .only("QUIC's windows are bytes of data"),
     Tcp::new(

@@ -104,10 +104,7 @@ impl Receiving {
     pub fn consume(&mut self, rtt: Option<Span>, now: Time) -> u64 {
         let bytes = self.readable();
         self.read = self.next;
-        if let Some(rtt) = rtt {
-            self.window.rtt8 = rtt.as_nanos().saturating_mul(8);
-        }
-        self.window.adjust(now, self.read);
+        self.window.adjust(now, rtt.unwrap_or_default(), self.read, 0);
         bytes
     }
 

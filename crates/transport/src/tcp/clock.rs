@@ -11,7 +11,7 @@ use haltere_net::{Span, Time};
 /// The shortest time for which a user-mode Linux sets its timer, ns (`TIMER_MIN_DELTA`), and the time that it adds
 /// (`itimer_next_event`).
 const TIMER_MIN: u64 = 500;
-const TIMER_LATE: u64 = 1;
+pub(super) const TIMER_LATE: Span = Span::from_nanos(1);
 
 /// A host's clock.
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ impl Stepped {
     /// what is due. What the clock shows is too early by a part of a step, and so much is the timer late.
     fn late(&self, at: u64, due: u64) -> u64 {
         let left = due.saturating_sub(down(at, self.step)).max(TIMER_MIN);
-        at.saturating_add(left + TIMER_LATE)
+        at.saturating_add(left + TIMER_LATE.as_nanos())
     }
 
     /// There is one timer, for whatever is due next. If a tick comes before, the timer is set anew at the tick. If the clock does not show

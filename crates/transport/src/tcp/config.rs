@@ -65,16 +65,31 @@ haltere_net::named! {
         Veth = "veth",
         /// The card of a virtual machine (Linux: `virtio_net.c`, without mergeable buffers): headers and data stand in one buffer.
         Virtio = "virtio",
+        /// A TUN device, into which a program writes packets (Linux: `tun.c`): a buffer of 2 KiB is allocated for each, and shared with no other.
+        Tun = "tun",
+    }
+}
+
+haltere_net::named! {
+    /// How a receiver sizes its buffer.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Autotuning {
+        /// By what was read in a smoothed round trip (M. Fisk, W. Feng, "Dynamic Right-Sizing in TCP", 2001; Linux before 6.16).
+        Drs = "drs",
+        /// By that, less what waits to be read, in a round trip of which a smaller sample counts at once (Linux 6.16, 6.12.117).
+        Linux = "linux",
     }
 }
 
 impl NetworkCard {
     /// The memory that a full segment takes beside its data, bytes: Linux's `struct sk_buff` (256), and of `veth` the buffer of the headers
-    /// (704), of `virtio` what its buffer for a whole packet has beyond the data (472). Each has `struct skb_shared_info` (320).
+    /// (704), of `virtio` what its buffer for a whole packet has beyond the data (472), of `tun` likewise (600). The
+    /// buffers have `struct skb_shared_info` (320).
     pub const fn overhead(self) -> u64 {
         match self {
             NetworkCard::Veth => 960,
             NetworkCard::Virtio => 728,
+            NetworkCard::Tun => 856,
         }
     }
 
@@ -84,15 +99,17 @@ impl NetworkCard {
         match self {
             NetworkCard::Veth => 0,
             NetworkCard::Virtio => 472,
+            NetworkCard::Tun => 600,
         }
     }
 
     /// How many full segments are stored as one (Linux: `skb_try_coalesce`, `MAX_SKB_FRAGS`): 17 pieces, and the first one where its data
-    /// stands with the headers.
-    pub(super) const fn together(self) -> u64 {
+    /// stands with the headers. The buffers of `tun` are no parts of pages, and are not shared (`skb_head_is_locked`).
+    pub(super) const fn together(self) -> u8 {
         match self {
             NetworkCard::Veth => 17,
             NetworkCard::Virtio => 18,
+            NetworkCard::Tun => 1,
         }
     }
 
@@ -248,6 +265,8 @@ pub struct Config {
     pub initial_receive_window: u64,
     /// The network card by which segments are received.
     pub network_card: NetworkCard,
+    /// How the receive buffer is sized.
+    pub autotuning: Autotuning,
     /// The largest receive window of auto-tuning, bytes: [`WINDOW_SHARE`] of the largest buffer, here 128 MiB.
     pub max_receive_window: u64,
     /// The number of retransmissions of a SYN or SYN-ACK before the connection fails (Linux: 6).
@@ -339,6 +358,7 @@ impl Config {
             paced: false,
             initial_receive_window: 8 << 20,
             network_card: NetworkCard::Veth,
+            autotuning: Autotuning::Linux,
             max_receive_window: (128 << 20) / 256 * WINDOW_SHARE,
             syn_retries: 6,
             data_retries: 15,

@@ -230,6 +230,7 @@ impl Connection {
         self.handshake.timer = Time::NEVER;
         self.handshake.pending = false;
         self.tx.stats.connected_at = Some(now);
+        self.rx.open(now);
         if std::mem::take(&mut self.handshake.early) {
             // The application was told long ago.
             return self.tx.confirm(rtt, now);

@@ -21,7 +21,7 @@
 //! | `subflow` | what MPTCP does with a connection that is one of its subflows |
 //! | `receiver` | reassembly, when to acknowledge, the receive window |
 //! | `window` | dynamic right-sizing of the receive window |
-//! | `memory` | the memory that data behind a gap takes |
+//! | `memory` | the buffers in which data waits behind a gap or to be read, and their memory |
 //! | `echo` | how marks (ECN) are echoed: RFC 3168, RFC 8257 for DCTCP, or RFC 9768 |
 //! | `accurate` | accurate ECN: the count of marks, and how it is read (RFC 9768) |
 

@@ -1,13 +1,16 @@
 //! The receiving half: reassembly, when to acknowledge and with which SACK blocks, the receive window.
 
 mod blocks;
+mod disorder;
 mod misbehaving;
+mod rtt;
+mod sharing;
 
 use super::config::Config;
 use super::echo::{Asks, Echo};
-use super::memory::Held;
+use super::memory::{Buffers, Held};
 use super::segment::Segment;
-use super::ticks::{Ticks, is_older};
+use super::ticks::{Ticks, is_older, timestamp};
 use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
@@ -15,15 +18,12 @@ use crate::reordering::{Release, Sequence};
 use blocks::Blocks;
 use haltere_net::{Cx, Ecn, Span, Time};
 use misbehaving::Misbehaviour;
+use rtt::ReceiverRtt;
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
-/// The number of duplicate ACKs that are never compressed.
-const UNCOMPRESSED: u32 = 3;
 /// The number of acknowledgements that are sent at once after a mark.
 const QUICK_AFTER_MARK: u32 = 2;
-/// The number of blocks that an ACK is sure to report beside a new one (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
-const EXPECTED_BLOCKS: usize = 2;
 
 /// Whether and when an acknowledgement is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,9 +46,10 @@ pub(super) struct Receiver {
     out_of_order: RangeSet,
     /// Blocks to report, the most recent first.
     recent: Blocks,
-    duplicate: Option<(u64, u64)>,
+    /// Data that arrived twice, to be reported once; empty if none did.
+    duplicate: (u64, u64),
     /// Blocks of a compressed acknowledgement. They must be sent before newer blocks displace them from the list.
-    flush: Option<Vec<(u64, u64)>>,
+    flush: Option<Box<[(u64, u64)]>>,
     due: Due,
     /// Whether the segment in process is to be acknowledged at once (Linux: `ICSK_ACK_NOW`).
     now: bool,
@@ -85,9 +86,10 @@ pub(super) struct Receiver {
     compressed: u8,
     duplicates: u32,
     duplicates_at: u64,
-    compressed_until: Option<Time>,
+    /// When what is compressed is sent; [`Time::NEVER`] if nothing is.
+    compressed_until: Time,
     /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
-    delay_timer: Option<Time>,
+    delay_timer: Time,
     ticks: Ticks,
     recent_timestamp: u32,
     pub echo: Echo,
@@ -96,6 +98,12 @@ pub(super) struct Receiver {
     /// How it misbehaves, if it does.
     misbehaves: Option<Box<Misbehaviour>>,
     window: Window,
+    buffers: Buffers,
+    rtt: ReceiverRtt,
+    /// The timestamp of when something arrived or was read last (Linux: `tcp_mstamp`), and whether the next acknowledgement
+    /// carries it.
+    heard: u32,
+    stale: bool,
     /// Bytes held behind a gap, and how long they waited.
     pub held: u64,
     waiting: Waiting,
@@ -112,7 +120,7 @@ impl Receiver {
             read: 0,
             out_of_order: RangeSet::default(),
             recent: Blocks::new(),
-            duplicate: None,
+            duplicate: (0, 0),
             flush: None,
             due: Due::No,
             now: false,
@@ -134,21 +142,25 @@ impl Receiver {
             offered: 0,
             opens: true,
             compression_share: config.sack_compression_share,
-            slack: config.sack_compression_slack,
+            slack: config.sack_compression_slack + late(config),
             compressed_most: u8::try_from(config.sack_compression_acks).unwrap_or(u8::MAX),
             blocks: if config.sack { config.sack_blocks as u8 } else { 0 },
             dsack: config.dsack,
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
-            compressed_until: None,
-            delay_timer: None,
+            compressed_until: Time::NEVER,
+            delay_timer: Time::ZERO,
             ticks,
             recent_timestamp: 0,
             echo: Echo::default(),
             early: None,
             misbehaves: Misbehaviour::of(config),
             window: Window::new(config),
+            buffers: Buffers::default(),
+            rtt: ReceiverRtt::new(config.autotuning),
+            heard: 0,
+            stale: false,
             held: 0,
             waiting: Waiting::default(),
             order: Sequence::default(),
@@ -178,6 +190,8 @@ impl Receiver {
             self.recent_timestamp = s.timestamp;
         }
         let (start, end) = (s.seq, s.end());
+        self.heard = timestamp(now);
+        self.rtt.measure(now, s.echo, end - start, self.mss);
         if start == end {
             return;
         }
@@ -191,7 +205,7 @@ impl Receiver {
         }
         if end <= self.next {
             // Old data: the peer did not receive our acknowledgement, or sent the data unnecessarily.
-            self.duplicate = Some((start, end));
+            self.duplicate = (start, end);
             self.enter_quick();
             self.due = Due::Now;
             return;
@@ -203,15 +217,23 @@ impl Receiver {
             self.take_mark(ecn);
             self.take_out_of_order(start, end, u64::from(s.len));
             self.waiting.update(self.held, now);
-            self.schedule_duplicate(now, srtt);
+            // An acknowledgement that goes out for the sake of a third block stands for this segment, too.
+            if self.flush.is_none() {
+                self.schedule_duplicate(now, srtt);
+            }
             return;
         }
         if start < self.next {
-            self.duplicate = Some((start, self.next));
+            self.duplicate = (start, self.next);
         }
         let had_gap = !self.out_of_order.is_empty();
         let stored = self.stored();
+        let fresh = u64::from(s.len).saturating_sub(self.next - start);
         self.next = end;
+        self.rtt.bound(now, end, self.offered);
+        if fresh > 0 {
+            self.buffers.append(fresh, self.window.card);
+        }
         let mut released = 0;
         while let Some(range) = self.out_of_order.first().filter(|r| r.0 <= self.next) {
             self.next = self.next.max(range.1);
@@ -220,12 +242,10 @@ impl Receiver {
         }
         if had_gap {
             self.recent.drop_below(self.next);
+            self.buffers.release(self.next, self.window.card);
         }
         self.note_push(s);
         self.mss = self.mss.max(u64::from(s.len));
-        if u64::from(s.len) >= self.mss {
-            self.window.sample(now, s.echo);
-        }
         self.note_data(u64::from(s.len), stored, ecn, now, srtt);
         self.held -= released;
         if had_gap {
@@ -241,29 +261,6 @@ impl Receiver {
         } else {
             self.schedule(now, srtt);
         }
-    }
-
-    fn take_out_of_order(&mut self, start: u64, end: u64, len: u64) {
-        // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).
-        if self.recent.place((start, end)) >= EXPECTED_BLOCKS && self.compressed > 0 {
-            self.flush = Some(self.recent.list().to_vec());
-            self.compressed = 0;
-            self.compressed_until = None;
-        }
-        let continues = self.out_of_order.containing(start - 1).is_some_and(|range| range.1 == start);
-        let arrival = if continues { Arrival::Appended { len } } else { Arrival::BehindGap { len } };
-        let stored = self.stored();
-        let mut fresh = 0;
-        self.out_of_order.insert(start, end, |s, e| fresh += e - s);
-        if fresh < end - start {
-            self.duplicate = Some((start, end));
-        }
-        if fresh > 0 {
-            self.offer_more(arrival, stored);
-        }
-        self.held += fresh;
-        let held = || self.out_of_order.containing(start).unwrap_or((start, end));
-        self.recent.add((start, end), (!self.forgets).then(held));
     }
 
     /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, the peer may pause.
@@ -335,12 +332,7 @@ impl Receiver {
 
     /// The data that is held behind a gap.
     fn stored(&self) -> Held {
-        Held { bytes: self.held, ranges: self.out_of_order.len(), mss: self.mss }
-    }
-
-    /// The bytes that the connection holds elsewhere, if this is a subflow of MPTCP.
-    fn elsewhere(&self) -> u64 {
-        self.shared.map_or(0, |all| all.saturating_sub(self.held))
+        Held { bytes: self.held, memory: self.buffers.memory() }
     }
 
     fn enter_quick(&mut self) {
@@ -379,44 +371,7 @@ impl Receiver {
             _ => Due::At(at),
         };
         if let Due::At(at) = self.due {
-            self.delay_timer = Some(at);
-        }
-    }
-
-    /// Data arrived behind a gap: acknowledges at once, or compressed after some duplicates (Linux:
-    /// `__tcp_ack_snd_check`).
-    fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
-        let opens = std::mem::replace(&mut self.opens, true);
-        if self.due == Due::Now
-            || std::mem::take(&mut self.now)
-            || (opens && self.exceeds())
-            || self.compression.is_zero()
-            || self.quick_mode()
-            || self.compressed >= self.compressed_most
-        {
-            self.due = Due::Now;
-            return;
-        }
-        if self.duplicates_at != self.next {
-            self.duplicates_at = self.next;
-            self.duplicates = 0;
-        }
-        if self.duplicates < UNCOMPRESSED {
-            self.duplicates += 1;
-            self.due = Due::Now;
-            return;
-        }
-        self.compressed += 1;
-        if self.compressed_until.is_none() {
-            let mut rtt = Span::from_nanos(self.window.rtt8 / 8);
-            if let Some(srtt) = srtt {
-                rtt = if rtt.is_zero() { srtt } else { rtt.min(srtt) };
-            }
-            // The timer of delayed acknowledgements is not stopped when one is sent. If it expires meanwhile, what was
-            // compressed is sent (Linux: `tcp_delack_timer_handler`).
-            let early = self.delay_timer.filter(|at| *at > now).unwrap_or(Time::NEVER);
-            let delay = self.compression.min(rtt * u64::from(self.compression_share) / 100);
-            self.compressed_until = Some((now + delay + self.slack).min(early));
+            self.delay_timer = at;
         }
     }
 
@@ -431,10 +386,10 @@ impl Receiver {
         if self.flush.is_some() {
             return Due::Now;
         }
-        match (self.due, self.compressed_until) {
-            (Due::At(a), Some(b)) => Due::At(a.min(b)),
-            (Due::No, Some(b)) => Due::At(b),
-            (due, _) => due,
+        match self.due {
+            Due::At(at) => Due::At(at.min(self.compressed_until)),
+            Due::No if self.compressed_until != Time::NEVER => Due::At(self.compressed_until),
+            due => due,
         }
     }
 
@@ -454,6 +409,8 @@ impl Receiver {
                 self.delay = (self.delay * 2).min(rto);
             }
         }
+        // The timer of SACK compression takes no time for the acknowledgement (Linux: `tcp_compressed_ack_kick`).
+        self.stale = self.compressed_until <= now && self.delay_timer != self.compressed_until;
         self.acknowledge_now();
     }
 
@@ -474,21 +431,23 @@ impl Receiver {
         self.window.edge = s.ack + s.window;
         self.offered = s.window;
         s.echo = self.recent_timestamp;
+        if std::mem::take(&mut self.stale) && s.timestamp != 0 {
+            s.timestamp = self.heard;
+        }
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
         if self.window.is_half_taken(self.stored(), self.elsewhere()) {
             self.quick = 0;
         }
-        if let Some(blocks) = self.flush.take() {
+        let flushed = self.flush.take();
+        let counts = self.due != Due::No || flushed.is_some();
+        if let Some(blocks) = flushed {
             s.set_sack(blocks.into_iter().take(usize::from(self.blocks)));
-            self.acked = self.next;
-            return;
-        }
-        if self.duplicate.is_some() || !self.recent.list().is_empty() {
-            let duplicate = self.duplicate.take().filter(|_| self.dsack);
+        } else if self.duplicate.0 < self.duplicate.1 || !self.recent.list().is_empty() {
+            let duplicate = Some(std::mem::take(&mut self.duplicate)).filter(|(start, end)| self.dsack && start < end);
             let blocks = duplicate.into_iter().chain(self.recent.list().iter().copied());
             s.set_sack(blocks.take(usize::from(self.blocks)));
         }
-        if self.due != Due::No {
+        if counts {
             self.quick = self.quick.saturating_sub(1);
             if self.quick == 0 {
                 self.delay = self.delay.max(DELAY_MIN);
@@ -498,7 +457,7 @@ impl Receiver {
         self.now = false;
         self.pushed = 0;
         self.compressed = 0;
-        self.compressed_until = None;
+        self.compressed_until = Time::NEVER;
         self.acked = self.next;
     }
 
@@ -513,9 +472,7 @@ impl Receiver {
     pub(super) fn take(&mut self, now: Time) -> u64 {
         let bytes = self.readable();
         self.read += bytes;
-        if self.shared.is_none() {
-            self.window.adjust(now, self.read);
-        }
+        self.tune(now, bytes);
         let advertised = self.window.edge.saturating_sub(self.next);
         if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
             self.due = Due::Now;
@@ -559,41 +516,9 @@ impl Receiver {
             self.waiting.report(cx);
         }
     }
+}
 
-    /// Whether arrived data is to be told: an MPTCP connection looks by itself.
-    pub(super) fn has_news(&self) -> bool {
-        self.shared.is_none() && self.readable() > 0
-    }
-
-    /// The window is that of an MPTCP connection.
-    pub(super) fn share_window(&mut self) {
-        self.shared = Some(0);
-    }
-
-    /// The window is the own again, and nothing else takes the room of SACK blocks.
-    pub(super) fn be_alone(&mut self, blocks: u32) {
-        self.shared = None;
-        self.blocks = if self.blocks > 0 { blocks as u8 } else { 0 };
-    }
-
-    /// The buffer has room for a window of `clamp` bytes, of which the connection holds `held`.
-    pub(super) fn set_room(&mut self, clamp: u64, held: u64) {
-        self.window.clamp = self.window.clamp.max(clamp);
-        self.shared = Some(held);
-    }
-
-    /// The window that arrivals have opened.
-    pub(super) fn space(&self) -> u64 {
-        self.window.space
-    }
-
-    /// The acknowledgement that is being sent offers this window instead of the own.
-    pub(super) fn offer(&mut self, window: u64) {
-        self.window.edge = self.window.edge.max(self.next + window);
-    }
-
-    /// The RTT from the timestamps that the peer echoes, if there was a sample.
-    pub(super) fn rtt(&self) -> Option<Span> {
-        (self.window.rtt8 > 0).then(|| Span::from_nanos(self.window.rtt8 / 8))
-    }
+/// How late a timer is that an arrival sets: a user-mode Linux, whose clock moves in steps, adds so much (`itimer_next_event`).
+fn late(config: &Config) -> Span {
+    if config.clock_step.is_zero() { Span::ZERO } else { super::clock::TIMER_LATE }
 }

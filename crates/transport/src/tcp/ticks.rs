@@ -78,6 +78,11 @@ pub(super) fn timestamp(now: Time) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(1).max(1)
 }
 
+/// The whole microseconds of a time.
+pub(super) fn whole_micros(time: Time) -> Time {
+    Time::from_nanos(time.as_nanos() / 1000 * 1000)
+}
+
 /// Whether one timestamp is older than another (RFC 7323 section 5.2, in arithmetic that wraps).
 pub(super) fn is_older(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0

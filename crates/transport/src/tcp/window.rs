@@ -2,8 +2,8 @@
 
 use super::config::{Config, NetworkCard};
 use super::memory::Held;
-use super::ticks::timestamp;
-use haltere_net::Time;
+use super::ticks::whole_micros;
+use haltere_net::{Span, Time};
 
 /// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
 const LEAST_TO_GROW: u64 = 128;
@@ -21,12 +21,10 @@ pub(crate) struct Window {
     pub max: u64,
     pub scale: u8,
     pub edge: u64,
-    pub rtt8: u64,
-    pub last_echo: u32,
     pub since: Time,
     pub from: u64,
     pub measured: u64,
-    card: NetworkCard,
+    pub card: NetworkCard,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
     announced: u16,
 }
@@ -73,24 +71,12 @@ impl Window {
             max,
             scale,
             edge: 0,
-            rtt8: 0,
-            last_echo: 0,
             since: Time::ZERO,
             from: 0,
             measured: buffer.min(10 * announced),
             card: config.network_card,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
-    }
-
-    /// A data segment echoed our timestamp. It gives one sample of the RTT.
-    pub fn sample(&mut self, now: Time, echo: u32) {
-        if echo == 0 || echo == self.last_echo {
-            return;
-        }
-        self.last_echo = echo;
-        let ms = u64::from(timestamp(now).wrapping_sub(echo).max(1));
-        self.rtt8 = if self.rtt8 == 0 { ms * 8_000_000 } else { self.rtt8 - self.rtt8 / 8 + ms * 1_000_000 };
     }
 
     /// A data segment of a peer with segments of `mss` arrived while `held` waited behind a gap. Increases the window by
@@ -102,7 +88,7 @@ impl Window {
     /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
     /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
     pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
-        let taken = held.memory(self.card);
+        let taken = held.memory;
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
             Arrival::InOrder { len } => (taken + len + self.card.overhead(), 2 * self.announced().max(len)),
@@ -115,7 +101,7 @@ impl Window {
     /// Whether an acknowledgement would offer as much as the last one, `offered` bytes, if data in order of `len` bytes is stored beside
     /// what is held and nobody has read it yet (Linux: `__tcp_select_window`).
     pub fn opens(&self, offered: u64, len: u64, held: Held) -> bool {
-        let free = self.clamp.saturating_sub(self.window_of(held.memory(self.card) + len + self.card.overhead()));
+        let free = self.clamp.saturating_sub(self.window_of(held.memory + len + self.card.overhead()));
         let unit = (1 << self.scale) - 1;
         (free.min(self.space) + unit) & !unit >= offered
     }
@@ -123,7 +109,7 @@ impl Window {
     /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
     /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
     pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
-        held.bytes + elsewhere > 0 && self.window_of(held.memory(self.card)).saturating_add(elsewhere) > self.clamp / 2
+        held.bytes + elsewhere > 0 && self.window_of(held.memory).saturating_add(elsewhere) > self.clamp / 2
     }
 
     fn announced(&self) -> u64 {
@@ -155,13 +141,14 @@ impl Window {
         0
     }
 
-    /// The application has read up to `read`. Once per RTT the buffer is sized for twice the bytes read in the last
-    /// one.
-    pub fn adjust(&mut self, now: Time, read: u64) {
-        if self.rtt8 == 0 || now.since(self.since).as_nanos() < self.rtt8 / 8 {
+    /// The application has read up to `read`. Once per RTT the buffer is sized for twice the bytes read in the last one, less
+    /// `waiting` that wait behind them (Linux: `tcp_rcv_space_adjust`, in whole microseconds).
+    pub fn adjust(&mut self, now: Time, rtt: Span, read: u64, waiting: u64) {
+        let now = whole_micros(now);
+        if rtt.is_zero() || now.since(self.since) < rtt {
             return;
         }
-        let copied = read - self.from;
+        let copied = (read - self.from).saturating_sub(waiting);
         if copied > self.measured {
             let base = 2 * copied + 16 * self.announced();
             let grow =
@@ -202,7 +189,7 @@ mod tests {
     #[test]
     fn the_share_of_the_window_follows_from_the_memory_of_a_full_segment() {
         // Linux: `tcp_measure_rcv_mss` sets `scaling_ratio` to the data's share of a segment's memory, in 256ths.
-        assert_eq!(NetworkCard::ALL.map(NetworkCard::window_share), [153, 170]);
+        assert_eq!(NetworkCard::ALL.map(NetworkCard::window_share), [153, 170, 160]);
     }
 
     #[test]
@@ -228,7 +215,7 @@ mod tests {
     #[test]
     fn the_first_segment_behind_a_gap_finds_room_once_more() {
         let mut window = window();
-        let held = Held { bytes: FULL, ranges: 1, mss: FULL };
+        let held = Held { bytes: FULL, memory: FULL + NetworkCard::Veth.overhead() };
         while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {}
         assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
         assert_eq!(window.space, window.clamp);

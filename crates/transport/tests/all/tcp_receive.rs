@@ -115,9 +115,19 @@ fn what_arrives_twice_is_reported_by_d_sack_and_delivered_once() {
     assert_eq!(receiver.read(), 4000);
 }
 
+/// A receiver after its quick acknowledgements whose RTT is 50 ms, by the timestamps that come back.
+fn with_rtt(adjust: impl FnOnce(&mut Config)) -> Bench {
+    let mut config = with_timestamps(Role::Server);
+    config.quick_acks = 0;
+    adjust(&mut config);
+    let mut receiver = Bench::established(config);
+    receiver.echo = Some(150);
+    receiver
+}
+
 #[test]
 fn duplicates_beyond_the_third_are_compressed_for_a_twentieth_of_the_rtt_and_a_millisecond_at_most() {
-    let mut receiver = receiver(|_| {});
+    let mut receiver = with_rtt(|_| {});
     receiver.at(200.0).data(0, 1000);
     receiver.at(200.0).data(1000, 1000);
     receiver.trace();
@@ -280,7 +290,7 @@ fn acknowledgements_that_are_not_hurried_begin_with_the_second_segment() {
 /// sent (Linux: `tcp_delack_timer_handler`).
 #[test]
 fn a_delay_timer_that_was_left_running_sends_what_is_compressed() {
-    let mut receiver = receiver(|_| {});
+    let mut receiver = with_rtt(|_| {});
     receiver.at(199.0).data(0, 1000);
     receiver.at(200.0).data(1000, 1000);
     receiver.trace();
@@ -291,4 +301,60 @@ fn a_delay_timer_that_was_left_running_sends_what_is_compressed() {
     receiver.at(240.0);
     let times: Vec<f64> = receiver.segments().iter().map(|(at, _)| at.as_nanos() as f64 / 1e6).collect();
     assert_eq!(times, [238.0, 238.2, 238.4, 239.0]);
+}
+
+/// The acknowledgement of the compression timer carries the time of the last arrival (Linux: `tcp_compressed_ack_kick` refreshes
+/// none), that of an arrival its own.
+#[test]
+fn an_acknowledgement_of_the_compression_timer_is_stamped_with_the_last_arrival() {
+    let mut receiver = with_rtt(|_| {});
+    receiver.at(200.0).data(0, 1000);
+    receiver.at(200.0).data(1000, 1000);
+    receiver.segments();
+    for i in 0..4 {
+        receiver.at(300.0 + f64::from(i)).data(3000 + 1000 * i as u64, 1000);
+    }
+    receiver.at(310.0);
+    let stamps: Vec<_> = receiver.segments().iter().map(|(at, s)| (at.as_nanos() / 100_000, s.timestamp)).collect();
+    assert_eq!(stamps, [(3000, 301), (3010, 302), (3020, 303), (3041, 304)]);
+}
+
+/// An acknowledgement that is held back goes out when a segment opens or extends a third block, and stands for that segment (Linux:
+/// `tcp_sack_compress_send_ack`): a block that is extended is reported so, a new one is not.
+#[test]
+fn an_acknowledgement_for_the_sake_of_a_third_block_stands_for_the_segment() {
+    let held_back = || {
+        let mut receiver = with_rtt(|_| {});
+        receiver.at(200.0).data(0, 1000);
+        receiver.at(200.0).data(1000, 1000);
+        for (i, seq) in [4000, 7000, 10_000, 10_000, 11_000].into_iter().enumerate() {
+            receiver.at(300.0 + 0.01 * i as f64).data(seq, 1000);
+        }
+        receiver.trace();
+        receiver
+    };
+    let mut extended = held_back();
+    extended.at(300.5).data(5000, 1000);
+    extended.at(302.0);
+    assert_trace!(extended, ["300.5 ack 2000 sack 10000..12000 7000..8000 4000..6000"]);
+    let mut new = held_back();
+    new.at(300.5).data(14_000, 1000);
+    new.at(302.0);
+    assert_trace!(new, ["300.5 ack 2000 sack 10000..12000 7000..8000 4000..5000"]);
+}
+
+/// Without SACK the window stays while there is a gap, so that duplicates are recognized (Linux: `tcp_data_queue_ofo`), and none is
+/// held back.
+#[test]
+fn without_sack_duplicates_offer_the_same_window_at_once() {
+    let mut receiver = with_rtt(|c| c.sack = false);
+    receiver.at(200.0).data(0, 1000);
+    receiver.at(200.0).data(1000, 1000);
+    receiver.segments();
+    for i in 0..8 {
+        receiver.at(300.0 + 0.1 * f64::from(i)).data(3000 + 1000 * i as u64, 1000);
+    }
+    let segments = receiver.segments();
+    assert_eq!(segments.len(), 8);
+    assert!(segments.iter().all(|(_, s)| s.window == segments[0].1.window && s.ack == 2000 && s.sacks == 0));
 }
