@@ -100,8 +100,8 @@ pub(super) struct Receiver {
     window: Window,
     buffers: Buffers,
     rtt: ReceiverRtt,
-    /// The timestamp of when something arrived or was read last (Linux: `tcp_mstamp`), and whether the next acknowledgement
-    /// carries it.
+    /// While acknowledgements are held back, the timestamp of when something arrived or was read last (Linux: `tcp_mstamp`);
+    /// and whether the next acknowledgement carries it.
     heard: u32,
     stale: bool,
     /// Bytes held behind a gap, and how long they waited.
@@ -190,7 +190,9 @@ impl Receiver {
             self.recent_timestamp = s.timestamp;
         }
         let (start, end) = (s.seq, s.end());
-        self.heard = timestamp(now);
+        if self.compressed_until != Time::NEVER {
+            self.heard = timestamp(now);
+        }
         self.rtt.measure(now, s.echo, end - start, self.mss);
         if start == end {
             return;

@@ -114,8 +114,9 @@ impl Bbr {
     /// Begins cycling at a random phase, so that flows do not probe together (`bbr_reset_probe_bw_mode`), or at one that is given.
     pub(super) fn enter_probe_bandwidth(&mut self) {
         self.mode = Mode::ProbeBandwidth;
-        let before = self.given_start().unwrap_or_else(|| CYCLE.len() - 1 - self.stream.below(CYCLE_STARTS) as usize);
-        self.cycle_index = before;
+        let given = self.given_start();
+        let drawn = || CYCLE.len() - 1 - self.stream.below(CYCLE_STARTS) as usize;
+        self.cycle_index = given.unwrap_or_else(drawn);
         self.next_phase();
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Arrival, Due, Receiver};
 use crate::tcp::memory::Stored;
+use crate::tcp::ticks::timestamp;
 use haltere_net::{Span, Time};
 
 /// The number of duplicate ACKs that are never compressed.
@@ -71,6 +72,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compressed_until == Time::NEVER {
+            self.heard = timestamp(now);
             let rtt = srtt.map_or(self.rtt.get(), |srtt| srtt.min(self.rtt.get()));
             // The timer of delayed acknowledgements is not stopped when one is sent. If it expires meanwhile, what was
             // compressed is sent (Linux: `tcp_delack_timer_handler`).

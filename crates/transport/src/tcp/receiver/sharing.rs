@@ -16,7 +16,9 @@ impl Receiver {
         if bytes == 0 {
             return;
         }
-        self.heard = timestamp(now);
+        if self.compressed_until != Time::NEVER {
+            self.heard = timestamp(now);
+        }
         let first = self.read - bytes + self.buffers.read().min(bytes);
         if self.shared.is_none() {
             let waiting = self.rtt.taken_off(self.next - first);
