@@ -196,9 +196,13 @@ def test_the_models_bbr_begins_its_cycles_where_the_kernels_did() -> None:
     (found,) = first_difference(["tcp/bbr"], bbr)
     assert found.agrees, found.sentence
     assert found.compared > 2000
-    # Left to its own dice, or with others, it differs.
-    ours, drawn = found.names[0].split("+cycle-starts=")
+    # Of the seven phases in which its first cycle may begin, one agrees by far more than the others.
+    ours, _, drawn = found.names[0].partition("+cycle-starts=")
     kernel = replace(bbr, fidelity="stack").scenario(["tcp@linux/bbr"])
-    for other in (ours, f"{ours}+cycle-starts={'3' if drawn[0] != '3' else '5'}"):
-        (elsewhere,) = between(bbr.scenario([other]), kernel)
-        assert not elsewhere.agrees
+    agreed = {}
+    for phase in "1345678":
+        (elsewhere,) = between(bbr.scenario([f"{ours}+cycle-starts={phase}"]), kernel)
+        agreed[phase] = elsewhere.compared
+    second, first = sorted(agreed.values())[-2:]
+    assert first > 1.1 * second, agreed
+    assert not drawn or agreed[drawn[0]] == first

@@ -16,7 +16,7 @@ pub(crate) const ORIGIN: Span = Span::from_millis(1000);
 /// How a kernel is started. Two that are started with equal values do the same, to the byte.
 #[derive(Clone, Debug)]
 pub struct Boot {
-    /// The user-mode Linux, with CONFIG_UML_TIME_TRAVEL_SUPPORT, CONFIG_VIRTIO_UML and CONFIG_VIRTIO_NET (`haltere kernel build`).
+    /// The user-mode Linux, as `haltere kernel build` makes it.
     pub program: PathBuf,
     /// The library that stands before functions of its C library (`python/haltere/rig/preloaded.c`).
     pub preloaded: PathBuf,
@@ -53,10 +53,10 @@ impl Boot {
         }
     }
 
-    /// Its command line. It is handed so many descriptors: its clock's socket, the clock's memory, and its cards' sockets.
+    /// Its command line. It is handed so many descriptors: its clock's socket, the clock's memory, its cards' sockets, and the program
+    /// inside. A kernel mixes its command line into its random numbers (`random_init_early`): no path of the host stands on it.
     pub(crate) fn arguments(&self, handed: usize) -> Vec<OsString> {
-        let mut init = OsString::from("init=");
-        init.push(&self.init);
+        let inside = sys::FIRST + handed as RawFd - 1;
         let memory = format!("mem={}M", self.memory_mib);
         // There is no folder below /dev/null: the kernel can write nothing about itself.
         let fixed = [
@@ -70,11 +70,11 @@ impl Boot {
         ];
         let more = ["console=tty0", "quiet", "panic=-1", "virtio_net.napi_tx=0"];
         let mut all: Vec<OsString> = fixed.iter().chain(&more).map(OsString::from).collect();
-        all.extend([init, memory.into()]);
+        all.extend([format!("init=/proc/self/fd/{inside}").into(), memory.into()]);
         all.extend(self.parameters.iter().map(OsString::from));
         let clock = sys::FIRST;
         all.push(format!("time-travel=ext:0:haltere-fd-{clock}-{}", clock + 1).into());
-        let cards = (2..handed).map(|index| sys::FIRST + index as RawFd);
+        let cards = (2..handed - 1).map(|index| sys::FIRST + index as RawFd);
         all.extend(cards.map(|card| format!("virtio_uml.device=haltere-fd-{card}:1").into()));
         all
     }
@@ -107,7 +107,7 @@ fn is_named(folder: &str, wanted: &str) -> bool {
 /// A kernel that can be a node, and the library that it is started with.
 fn usable(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     let config = fs::read_to_string(folder.join("config")).ok()?;
-    let has = |option: &&str| config.lines().any(|line| line == format!("CONFIG_{option}=y"));
+    let has = |option: &&str| config.lines().any(|line| line.strip_prefix("CONFIG_") == Some(option));
     let library = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
         name.starts_with("preloaded-") && name.ends_with(".so")
@@ -116,8 +116,9 @@ fn usable(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     let written = |path: &PathBuf| fs::metadata(path).and_then(|about| about.modified()).ok();
     let preloaded = files.filter(library).max_by_key(written)?;
     let program = folder.join("linux");
-    (["UML_TIME_TRAVEL_SUPPORT", "VIRTIO_UML", "VIRTIO_NET"].iter().all(has) && program.is_file())
-        .then_some((program, preloaded))
+    // A kernel without the salt draws other random numbers than one that was built elsewhere (`python/haltere/rig/kernel.config`).
+    let needed = ["UML_TIME_TRAVEL_SUPPORT=y", "VIRTIO_UML=y", "VIRTIO_NET=y", "BUILD_SALT=\"haltere\""];
+    (needed.iter().all(has) && program.is_file()).then_some((program, preloaded))
 }
 
 impl Boot {

@@ -6,11 +6,11 @@ use crate::error::Error;
 use crate::pin;
 use crate::sys;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -34,6 +34,13 @@ impl Process {
         let console = File::from(console);
         let copy = || console.try_clone().map_err(|e| Error::host("make a console", e));
         let mut command = Command::new(&boot.program);
+        let inside = open(&boot.init, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|e| {
+            let program = boot.init.display();
+            Error::Missing(format!(
+                "the program {program} that runs inside a kernel cannot be opened ({e}): build it by `make build`"
+            ))
+        })?;
+        let handed: Vec<RawFd> = handed.iter().chain([&inside]).map(AsRawFd::as_raw_fd).collect();
         command
             .args(boot.arguments(handed.len()))
             .stdin(Stdio::null())
@@ -42,7 +49,7 @@ impl Process {
             .env_clear()
             .env("LD_PRELOAD", &boot.preloaded)
             .env("HALTERE_DICE", format!("{:020}", boot.dice));
-        sys::prepare(&mut command, handed.iter().map(AsRawFd::as_raw_fd).collect(), pin::cpus());
+        sys::prepare(&mut command, handed, pin::cpus());
         let child = spawn(command).map_err(|e| {
             let program = boot.program.display();
             Error::Missing(format!("the kernel {program} cannot be started ({e}): build one by `haltere kernel build`"))

@@ -37,6 +37,14 @@ STEPS = 1700
 """About how many files a build compiles and links: for the progress bar."""
 TOOLS = {"make": "make", "gcc": "gcc", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils", "tar": "tar"}
 HOW = "haltere kernel build"
+IDENTITY = {
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_USER": "haltere",
+    "KBUILD_BUILD_HOST": "haltere",
+    "KBUILD_BUILD_VERSION": "1",
+}
+"""Who builds a kernel, and when, as far as it knows: it mixes the text of its version into its random numbers
+(`random_init_early`), which would differ from one machine to another."""
 _OF_SOURCE = (
     "Makefile",
     "include",
@@ -309,7 +317,12 @@ def _make(tree: Path, work: Path, targets: list[str], on_progress: Progress | No
     with (
         log.open("a+") as file,
         subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | IDENTITY,
         ) as process,
     ):
         for line in process.stdout or ():
@@ -344,20 +357,20 @@ def preloaded(kernel: Kernel) -> Path | None:
 
 
 def options(kernel: Kernel) -> frozenset[str]:
-    """Return the options that are on in a built kernel, without `CONFIG_`."""
+    """Return the options that are set in a built kernel, without `CONFIG_`, and without their value if it is `y`."""
     lines = (kernel.path.parent / "config").read_text().splitlines()
-    return frozenset(line.removesuffix("=y").removeprefix("CONFIG_") for line in lines if line.endswith("=y"))
+    return frozenset(line.removesuffix("=y").removeprefix("CONFIG_") for line in lines if line.startswith("CONFIG_"))
 
 
 def can_be_a_node(kernel: Kernel) -> bool:
-    """Whether the simulator can give it its clock and its network cards (`crates/kernel`)."""
+    """Whether the simulator can give it its clock, its network cards and its random numbers (`crates/kernel`)."""
     with contextlib.suppress(OSError):
-        return {"VIRTIO_UML", "VIRTIO_NET"} <= options(kernel)
+        return {"VIRTIO_UML", "VIRTIO_NET", 'BUILD_SALT="haltere"'} <= options(kernel)
     return False
 
 
 def unknown_options(kernel: Kernel) -> list[str]:
     """Return the options of the project's configuration that a built kernel does not have."""
     there = options(kernel)
-    wanted = [line.removesuffix("=y") for line in CONFIG.read_text().splitlines() if line.endswith("=y")]
+    wanted = [line.removesuffix("=y") for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_")]
     return [name for line in wanted if (name := line.removeprefix("CONFIG_")) not in there]

@@ -3,7 +3,7 @@
 use crate::skips::skip;
 use crate::wire::{ADDRESSES, Wire, boot};
 use haltere_kernel::control::{Command, Event, Options};
-use haltere_kernel::{Error, Node};
+use haltere_kernel::{Boot, Error, Node};
 use haltere_net::{Span, Time};
 use std::hash::Hasher;
 use std::net::SocketAddrV4;
@@ -63,6 +63,37 @@ fn a_transfer_is_the_same_twice_to_the_byte() {
     let Some((first, second)) = transfer().zip(transfer()) else { return };
     assert!(first.2 > 3000, "{} packets", first.2);
     assert!(first == second, "the runs differ: {} and {} packets", first.2, second.2);
+}
+
+/// The initial sequence numbers of a connection's two directions, which the kernels draw.
+fn drawn(boots: [Boot; 2]) -> [u32; 2] {
+    let mut wire = Wire::new(boots.map(|boot| Node::boot(&boot).unwrap()), DELAY).addressed();
+    wire.listen("cubic");
+    wire.connect(2, "cubic");
+    wire.run_until(seconds(1), |_| false).unwrap();
+    [0, 1].map(|packet| {
+        let (at, header) = (&wire.first[packet].2, 20);
+        u32::from_be_bytes(at[header + 4..header + 8].try_into().unwrap())
+    })
+}
+
+#[test]
+fn a_kernel_draws_the_same_numbers_on_every_machine() {
+    let Some((first, second)) = boot(1).ok().zip(boot(2).ok()) else { return };
+    let here = drawn([first.clone(), second.clone()]);
+    // The program inside lies in another folder.
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = [first.clone(), second].map(|mut boot| {
+        let program = folder.path().join("a-program-of-another-name");
+        std::fs::copy(&boot.init, &program).unwrap();
+        boot.init = program;
+        boot
+    });
+    assert_eq!(drawn(elsewhere), here);
+    if first.program.to_string_lossy().contains("/6.12.117-hz250-") {
+        // Known answers: those of the machine on which this test was written.
+        assert_eq!(here, [1_455_488_045, 888_248_587]);
+    }
 }
 
 #[test]

@@ -67,12 +67,14 @@ impl Wire {
 
     /// Two nodes that have addresses.
     pub fn booted(delay: Span) -> Result<Wire, Error> {
-        let nodes = [Node::boot(&boot(1)?)?, Node::boot(&boot(2)?)?];
-        let mut wire = Wire::new(nodes, delay);
-        for (node, address) in wire.nodes.iter_mut().zip(ADDRESSES) {
+        Ok(Wire::new([Node::boot(&boot(1)?)?, Node::boot(&boot(2)?)?], delay).addressed())
+    }
+
+    pub fn addressed(mut self) -> Wire {
+        for (node, address) in self.nodes.iter_mut().zip(ADDRESSES) {
             node.command(Command::Address { card: 1, alias: 0, address, prefix: 8 });
         }
-        Ok(wire)
+        self
     }
 
     pub fn paced(mut self, ns_a_byte: u64, most: usize) -> Wire {
