@@ -44,7 +44,16 @@ impl Sender {
         if self.board.is_empty() {
             debug_assert!(!advanced, "there is nothing to acknowledge");
             self.take_count(s, 0);
-            self.tell_echo(0, now);
+            // Linux begins its congestion control behind the acknowledgement that completes the handshake, and later looks at none on
+            // data that comes as expected while nothing is in flight (header prediction). The first data has no memory yet, and takes the
+            // slow path.
+            let skipped = match self.nxt {
+                0 => s.len == 0,
+                _ => s.len > 0 && s.sacks == 0 && !window_update,
+            };
+            if !skipped {
+                self.tell_echo(0, now);
+            }
             if s.sacks > 0 || self.tlp.is_some() {
                 let plain = s.len == 0 && !window_update;
                 self.take_late_duplicate(s, if plain { Answer::Duplicate } else { Answer::Other }, now);
