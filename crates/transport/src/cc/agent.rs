@@ -401,6 +401,13 @@ impl CongestionController for Agent {
         self.show();
     }
 
+    fn on_loss_while_reducing(&mut self, window: u64) {
+        if let Some(own) = self.own() {
+            own.on_loss_while_reducing(window);
+        }
+        self.show();
+    }
+
     fn on_undo(&mut self) {
         if let Some(own) = self.own() {
             own.on_undo();

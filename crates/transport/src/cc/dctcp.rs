@@ -86,6 +86,11 @@ impl CongestionController for Dctcp {
         let taken = if matches!(event.trigger, Trigger::Ecn | Trigger::Local) { self.cut() } else { self.w.window / 2 };
         self.w.reduce(event, self.w.window - taken);
     }
+
+    /// Section 3.5: a loss halves the window whatever the marks did (`dctcp_react_to_loss`).
+    fn on_loss_while_reducing(&mut self, window: u64) {
+        self.w.lower(window / 2);
+    }
 }
 
 #[cfg(test)]
@@ -153,6 +158,15 @@ mod tests {
         observe(&mut cc, 200, 25);
         let share = cc.alpha as f64 / 1024.0;
         assert!((share - 0.25).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_that_a_mark_still_reduces() {
+        let mut cc = with_window(100);
+        cc.alpha = 204;
+        assert_eq!(marks(&mut cc), 91 * MSS);
+        cc.on_loss_while_reducing(95 * MSS);
+        assert_eq!([cc.window(), cc.ssthresh()], [47 * MSS; 2]);
     }
 
     #[test]

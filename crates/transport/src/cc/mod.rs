@@ -332,6 +332,9 @@ pub trait CongestionController: Send {
     fn on_lost(&mut self, _lost: &Lost) {}
     /// Congestion was detected.
     fn on_congestion(&mut self, event: &Congestion);
+    /// Losses were found while the window, which is at `window` bytes, still falls to the target of a mark. The call follows
+    /// [`on_congestion`](Self::on_congestion) for them. Most algorithms keep the target (Linux: those without `set_state`).
+    fn on_loss_while_reducing(&mut self, _window: u64) {}
     /// The last congestion event proved spurious: undo its reduction.
     fn on_undo(&mut self);
     /// Recovery ended at `now` with its losses repaired.

@@ -221,6 +221,10 @@ impl CongestionController for Shadowed {
         self.tell(about, |cc| cc.on_congestion(event));
     }
 
+    fn on_loss_while_reducing(&mut self, window: u64) {
+        self.tell(ControlEvent::Congestion { cause: cause(Trigger::Loss) }, |cc| cc.on_loss_while_reducing(window));
+    }
+
     fn on_undo(&mut self) {
         self.tell(ControlEvent::Undo, |cc| cc.on_undo());
     }

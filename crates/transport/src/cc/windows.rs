@@ -136,6 +136,12 @@ impl Windows {
         };
     }
 
+    /// Lowers the target of a reduction that goes on.
+    pub(super) fn lower(&mut self, ssthresh: u64) {
+        self.ssthresh = whole(ssthresh, self.grain).max(2 * self.mss);
+        self.window = self.window.min(self.ssthresh);
+    }
+
     /// Restores the windows from before the last reduction, if the window has not grown beyond them.
     pub(super) fn undo(&mut self) {
         if let Some(before) = self.before.take() {

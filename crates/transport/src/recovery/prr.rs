@@ -29,6 +29,11 @@ impl Prr {
         Prr { ssthresh, recover_fs: recover_fs.max(1), delivered: 0, out: 0, window: recover_fs }
     }
 
+    /// Goes on to another target.
+    pub fn aim(&mut self, ssthresh: u64) {
+        self.ssthresh = ssthresh;
+    }
+
     /// Records that `bytes` were sent during the episode, new or retransmitted.
     pub fn on_sent(&mut self, bytes: u64) {
         self.out += bytes;

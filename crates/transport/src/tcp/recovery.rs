@@ -360,10 +360,13 @@ impl Sender {
 
     /// Takes the reduction back.
     fn undo(&mut self) {
-        self.prr = None;
+        let reached = self.prr.take().map(|prr| prr.window());
         if self.episode.revocable {
             self.cc.on_undo();
             self.cwr = false;
+        } else if let Some(window) = reached {
+            // Marks are not taken back: the window stays where the reduction has come to (Linux: `prior_ssthresh` is 0).
+            self.cc.set_window(window);
         }
         self.episode.undo_marker = None;
         self.rack.advanced = true;
@@ -399,6 +402,10 @@ impl Sender {
             // A reduction of the window is already in progress.
             let event = Congestion { new_episode: false, ..self.congestion(Trigger::Loss, now) };
             self.cc.on_congestion(&event);
+            self.cc.on_loss_while_reducing(self.window());
+            if let Some(prr) = &mut self.prr {
+                prr.aim(self.cc.ssthresh());
+            }
         } else {
             self.episode.revocable = !self.ece;
             self.reduce(Trigger::Loss, now);
