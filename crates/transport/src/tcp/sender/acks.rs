@@ -6,7 +6,7 @@ use crate::recovery::prr::PrrAck;
 use crate::tcp::echo::EchoRule;
 use crate::tcp::recovery::Answer;
 use crate::tcp::scoreboard::{Delivery, Marks};
-use crate::tcp::segment::Segment;
+use crate::tcp::segment::{MAX_SACK_BLOCKS, Segment};
 use crate::tcp::ticks::timestamp;
 use haltere_net::{Cx, Metric, Span, Time};
 
@@ -174,13 +174,19 @@ impl Sender {
         });
     }
 
-    fn take_sacks(&mut self, blocks: impl Iterator<Item = (u64, u64)>, prior_una: u64, d: &mut Delivery) {
+    /// Takes blocks in the order of their positions: the RTT is that of the highest segment among those that are new (Linux:
+    /// `tcp_sacktag_write_queue` sorts them).
+    fn take_sacks(&mut self, reported: impl Iterator<Item = (u64, u64)>, prior_una: u64, d: &mut Delivery) {
+        let mut blocks = [(0, 0); MAX_SACK_BLOCKS];
+        let count = blocks.iter_mut().zip(reported).map(|(slot, block)| *slot = block).count();
+        let blocks = &mut blocks[..count];
+        blocks.sort_unstable();
         let high_seq = if self.phase == Phase::Open { self.nxt } else { self.episode.high_seq };
         let mss = self.mss;
         let min_rtt = self.rtt.min();
         let Sender { board, rack, sampler, clock, .. } = self;
         let now = rack.now;
-        for (start, end) in blocks {
+        for &mut (start, end) in blocks {
             if end <= prior_una || end > self.nxt {
                 continue;
             }
