@@ -51,6 +51,8 @@ class State:
 class Packet:
     """A packet at the sender's interface; `seq`, `ack` and `sack` are positions in the data, SYN and FIN not counted.
 
+    `window` is what it offers to receive, bytes; None for QUIC.
+
     Of QUIC `seq` is the packet number, `ack` the largest that is acknowledged, and `sack` all that are.
     """
 
@@ -62,19 +64,21 @@ class Packet:
     flags: str
     ack: int
     sack: tuple[tuple[int, int], ...] = ()
+    window: int | None = None
     state: State = field(default_factory=State, compare=False)
     quic: bool = False
 
     @property
     def fields(self) -> tuple[object, ...]:
         """The fields that must be the same, which the time is not."""
-        return (self.seq, self.len, self.length, self.flags, self.ack, self.sack)
+        return (self.seq, self.len, self.length, self.flags, self.ack, self.sack, self.window)
 
     def __str__(self) -> str:
-        """Return it as one reads packets: `14480:15928 A ack 1`, SACK blocks behind."""
+        """Return it as one reads packets: `14480:15928 A ack 1 win 65536`, SACK blocks behind."""
         span = f"{self.seq}:{self.seq + self.len}" if self.len else str(self.seq)
         blocks = " ".join(f"{start}-{end}" for start, end in self.sack)
-        return f"{span} {self.flags} ack {self.ack}" + (f" sack {blocks}" if blocks else "")
+        window = "" if self.window is None else f" win {self.window}"
+        return f"{span} {self.flags} ack {self.ack}{window}" + (f" sack {blocks}" if blocks else "")
 
 
 @dataclass(frozen=True)
@@ -300,10 +304,11 @@ def _packet(t_s: float, way: Way, data: Mapping[str, Any]) -> Packet:
         flags=_sorted(tcp["flags"]),
         ack=tcp["ack"],
         sack=tuple((start, end) for start, end in tcp.get("sack") or ()),
+        window=tcp["window"],
     )
 
 
-_NAMES = ("sequence number", "bytes of data", "length", "flags", "acknowledgement number", "SACK blocks")
+_NAMES = ("sequence number", "bytes of data", "length", "flags", "acknowledgement number", "SACK blocks", "window")
 
 
 def _fields(a: Packet, b: Packet) -> str:

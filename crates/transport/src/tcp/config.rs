@@ -93,13 +93,30 @@ impl NetworkCard {
         }
     }
 
-    /// The memory beside its data of a segment that is stored together with the one before it, bytes (Linux: `skb_try_coalesce`): headers that
-    /// stand apart are given back, a buffer that holds headers and data is kept.
-    pub(super) const fn appended(self) -> u64 {
+    /// The memory of a segment with `len` bytes of data, bytes. A driver's buffer has room for a full one, whatever is in it.
+    pub(super) const fn memory(self, len: u64) -> u64 {
+        let data = if len < FULL_SEGMENT && !matches!(self, NetworkCard::Veth) { FULL_SEGMENT } else { len };
+        data + self.overhead()
+    }
+
+    /// The memory of a segment without a buffer of headers that stands apart (Linux: `truesize_adjust`).
+    pub(super) const fn of_data(self, len: u64) -> u64 {
         match self {
-            NetworkCard::Veth => 0,
-            NetworkCard::Virtio => 472,
-            NetworkCard::Tun => 600,
+            NetworkCard::Veth => len,
+            NetworkCard::Virtio | NetworkCard::Tun => self.memory(len),
+        }
+    }
+
+    /// The memory of a segment that is stored together with the one before it, bytes (Linux: `skb_try_coalesce`).
+    pub(super) const fn appended(self, len: u64) -> u64 {
+        self.memory(len) - self.given_back()
+    }
+
+    /// The memory that is given back where segments are stored together, bytes: headers that stand apart, or `struct sk_buff` alone.
+    pub(super) const fn given_back(self) -> u64 {
+        match self {
+            NetworkCard::Veth => 960,
+            NetworkCard::Virtio | NetworkCard::Tun => 256,
         }
     }
 

@@ -53,6 +53,8 @@ struct Behind {
 struct Queue {
     /// Bytes of the first buffer.
     first: u32,
+    /// The memory of all, bytes.
+    memory: u32,
     /// Segments of the last buffer; 0 if nothing waits.
     segments: u8,
     /// Whether the first buffer is not the last.
@@ -78,13 +80,13 @@ impl Buffers {
             && before.end == start
             && before.segments < card.together()
         {
-            let memory = len.saturating_add(card.appended() as u32);
+            let memory = card.appended(len.into()) as u32;
             (before.end, before.segments) = (end, before.segments + 1);
             before.memory = before.memory.saturating_add(memory);
             *all += u64::from(memory);
             return Stored::Together;
         }
-        let memory = len.saturating_add(card.overhead() as u32);
+        let memory = card.memory(len.into()) as u32;
         *all += u64::from(memory);
         if list.capacity() == 0 {
             list.reserve_exact(1);
@@ -96,7 +98,12 @@ impl Buffers {
     /// A segment with `len` bytes of data in order arrived (Linux: `tcp_queue_rcv`).
     #[inline]
     pub(super) fn append(&mut self, len: u64, card: NetworkCard) {
-        self.queue.append(len, 1, card);
+        self.queue.append(len, 1, card.memory(len), card);
+    }
+
+    /// The memory of all that waits, in order or behind gaps, bytes (Linux: `sk_rmem_alloc`).
+    pub(super) fn taken(&self) -> u64 {
+        self.memory() + u64::from(self.queue.memory)
     }
 
     /// The data that was held below `next` is in order now (Linux: `tcp_ofo_queue`).
@@ -105,7 +112,7 @@ impl Buffers {
         while let Some(buffer) = behind.list.front().copied().filter(|buffer| buffer.start < next) {
             behind.list.pop_front();
             behind.memory = behind.memory.saturating_sub(buffer.memory.into());
-            self.queue.append(buffer.end - buffer.start, buffer.segments, card);
+            self.queue.append(buffer.end - buffer.start, buffer.segments, buffer.memory.into(), card);
         }
         if behind.list.is_empty() {
             self.behind = None;
@@ -120,17 +127,21 @@ impl Buffers {
 }
 
 impl Queue {
+    /// Appends a buffer of so many bytes, segments and bytes of memory.
     #[inline]
-    fn append(&mut self, bytes: u64, segments: u8, card: NetworkCard) {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    fn append(&mut self, bytes: u64, segments: u8, memory: u64, card: NetworkCard) {
+        let whole = |bytes| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let (bytes, mut memory) = (whole(bytes), whole(memory));
         if self.segments == 0 {
             (self.first, self.segments) = (bytes, segments);
         } else if self.segments.saturating_add(segments) <= card.together() {
+            memory = memory.saturating_sub(whole(card.given_back()));
             self.segments += segments;
             self.first = self.first.saturating_add(if self.several { 0 } else { bytes });
         } else {
             (self.segments, self.several) = (segments, true);
         }
+        self.memory = self.memory.saturating_add(memory);
     }
 }
 

@@ -86,6 +86,8 @@ pub(super) struct Receiver {
     compressed: u8,
     duplicates: u32,
     duplicates_at: u64,
+    /// The window of an acknowledgement that was due before the application read, and has not left yet.
+    promised: Option<u64>,
     /// When what is compressed is sent; [`Time::NEVER`] if nothing is.
     compressed_until: Time,
     /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
@@ -149,6 +151,7 @@ impl Receiver {
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
+            promised: None,
             compressed_until: Time::NEVER,
             delay_timer: Time::ZERO,
             ticks,
@@ -258,7 +261,7 @@ impl Receiver {
             // RFC 5681 section 4.2: acknowledge at once when a gap is filled.
             self.due = Due::Now;
         } else if had_gap {
-            self.opens = !self.ack_window || self.window.opens(self.offered, u64::from(s.len), stored);
+            self.opens = !self.ack_window || self.selected() >= self.offered;
             self.schedule_duplicate(now, srtt);
         } else {
             self.schedule(now, srtt);
@@ -425,13 +428,7 @@ impl Receiver {
     pub(super) fn acknowledge(&mut self, s: &mut Segment) {
         s.ack = self.claimed();
         self.echo.report(s);
-        self.window.edge = self.window.edge.max(self.read + self.window.space);
-        // The window is rounded up. Rounding down would withdraw part of what was advertised (RFC 7323 section 2.4;
-        // Linux: `tcp_select_window`).
-        let unit = (1 << self.window.scale) - 1;
-        s.window = (self.window.edge.saturating_sub(s.ack) + unit) & !unit;
-        self.window.edge = s.ack + s.window;
-        self.offered = s.window;
+        s.window = self.offer_window(s.ack);
         s.echo = self.recent_timestamp;
         if std::mem::take(&mut self.stale) && s.timestamp != 0 {
             s.timestamp = self.heard;
@@ -463,6 +460,23 @@ impl Receiver {
         self.acked = self.next;
     }
 
+    /// Offers a window from `start` on, which is where the data in order ends or beyond. A former offer is not taken back.
+    pub(super) fn offer_window(&mut self, start: u64) -> u64 {
+        let selected = self.promised.take().unwrap_or_else(|| self.selected());
+        let edge = self.window.edge.max(self.next + selected);
+        self.offered = self.window.scaled(edge.saturating_sub(start));
+        self.window.edge = start + self.offered;
+        self.offered
+    }
+
+    /// The window that an acknowledgement would offer now if none had been before.
+    fn selected(&self) -> u64 {
+        if self.window.given || self.shared.is_some() {
+            return self.window.scaled((self.read + self.window.space).saturating_sub(self.next));
+        }
+        self.window.select(self.buffers.taken(), self.mss)
+    }
+
     /// Bytes of data that are ready in order, without the FIN.
     pub(super) fn readable(&self) -> u64 {
         let fin = u64::from(self.fin.is_some_and(|f| self.next >= f));
@@ -473,6 +487,9 @@ impl Receiver {
     /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn take(&mut self, now: Time) -> u64 {
         let bytes = self.readable();
+        if self.due == Due::Now && self.promised.is_none() {
+            self.promised = Some(self.selected());
+        }
         self.read += bytes;
         self.tune(now, bytes);
         let advertised = self.window.edge.saturating_sub(self.next);

@@ -8,6 +8,8 @@ use haltere_net::{Span, Time};
 /// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
 const LEAST_TO_GROW: u64 = 128;
 
+/// The largest scale of a window (RFC 7323 section 2.3).
+const MOST_SCALE: u8 = 14;
 /// The largest window that can be advertised (RFC 7323 section 2.3).
 pub(super) const MOST_WINDOW: u64 = 65_535 << 14;
 
@@ -25,6 +27,8 @@ pub(crate) struct Window {
     pub from: u64,
     pub measured: u64,
     pub card: NetworkCard,
+    /// Whether it was given, and is not the share of a buffer.
+    pub given: bool,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
     announced: u16,
 }
@@ -59,14 +63,14 @@ impl Window {
         let buffer = config.initial_receive_window.min(MOST_WINDOW);
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
         let announced = config.mss();
-        let mut scale = 0;
-        while max >> scale > 65_535 && scale < 14 {
-            scale += 1;
-        }
         let clamp = (buffer / 128).saturating_mul(config.network_card.window_share()).min(max).max(buffer);
+        let given = clamp == buffer;
+        // Linux scales so that the memory of the largest buffer could be offered (`tcp_select_initial_window`).
+        let most = if given { max } else { (max * 256).div_ceil(config.network_card.window_share()) };
+        let scale = (most.max(1).ilog2() as u8).saturating_sub(15).min(MOST_SCALE);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
-            space: if clamp > buffer { first_space(buffer, announced) } else { buffer },
+            space: if given { buffer } else { first_space(buffer, announced) },
             clamp,
             max,
             scale,
@@ -75,6 +79,7 @@ impl Window {
             from: 0,
             measured: buffer.min(10 * announced),
             card: config.network_card,
+            given,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
     }
@@ -91,19 +96,39 @@ impl Window {
         let taken = held.memory;
         let (taken, increment) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
-            Arrival::InOrder { len } => (taken + len + self.card.overhead(), 2 * self.announced().max(len)),
-            Arrival::Appended { len } => (taken + len + self.card.appended(), 2 * self.announced().max(len)),
-            Arrival::BehindGap { len } => (taken, self.increment(len, mss)),
+            Arrival::InOrder { len } => {
+                (taken + self.card.memory(len), self.increment(len, self.card.of_data(len), mss))
+            }
+            Arrival::Appended { len } => {
+                (taken + self.card.appended(len), self.increment(len, self.card.of_data(len), mss))
+            }
+            Arrival::BehindGap { len } => (taken, self.increment(len, self.card.memory(len), mss)),
         };
         self.enlarge(self.window_of(taken), increment)
     }
 
-    /// Whether an acknowledgement would offer as much as the last one, `offered` bytes, if data in order of `len` bytes is stored beside
-    /// what is held and nobody has read it yet (Linux: `__tcp_select_window`).
-    pub fn opens(&self, offered: u64, len: u64, held: Held) -> bool {
-        let free = self.clamp.saturating_sub(self.window_of(held.memory + len + self.card.overhead()));
-        let unit = (1 << self.scale) - 1;
-        (free.min(self.space) + unit) & !unit >= offered
+    /// The window that an acknowledgement offers to a peer with segments of `mss`: what arrivals have opened, as far as `taken` bytes of
+    /// memory leave room for it (Linux: `__tcp_select_window`).
+    pub fn select(&self, taken: u64, mss: u64) -> u64 {
+        let mut free = self.clamp.saturating_sub(self.window_of(taken));
+        if free < self.clamp / 2 {
+            free &= !self.rest();
+            if free < self.clamp / 16 || free < mss {
+                return 0;
+            }
+        }
+        self.scaled(free.min(self.space))
+    }
+
+    /// A window as it is sent. It is rounded up: rounding down would withdraw part of what was advertised (RFC 7323 section 2.4; Linux:
+    /// `tcp_select_window`).
+    pub fn scaled(&self, window: u64) -> u64 {
+        (window + self.rest()) & !self.rest()
+    }
+
+    /// The digits of a window that its scale does not tell.
+    fn rest(&self) -> u64 {
+        (1 << self.scale) - 1
     }
 
     /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
@@ -122,10 +147,10 @@ impl Window {
         room > 0 && increment > 0
     }
 
-    /// How much a segment behind a gap increases the window: by less if the host's overhead is much of its memory, and then
-    /// only while the window is small (Linux: `__tcp_grow_window`).
-    fn increment(&self, len: u64, mss: u64) -> u64 {
-        let mut memory = self.window_of(len + self.card.overhead());
+    /// How much a segment that takes so much memory increases the window: by less if the host's overhead is much of it, and then only
+    /// while the window is small (Linux: `__tcp_grow_window`).
+    fn increment(&self, len: u64, memory: u64, mss: u64) -> u64 {
+        let mut memory = self.window_of(memory);
         if memory <= len {
             return 2 * self.announced().max(len);
         }

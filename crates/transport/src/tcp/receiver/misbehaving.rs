@@ -96,8 +96,12 @@ impl Receiver {
     /// Fills in that acknowledgement.
     pub(in crate::tcp) fn acknowledge_early(&mut self, s: &mut Segment) {
         if let Some((ack, echo)) = self.early.take() {
-            (s.ack, s.ece) = (ack, echo);
-        } else if let Some(at) = self.piece() {
+            // The window begins behind the segment that this is sent for (Linux: `__tcp_send_ack`).
+            (s.ack, s.ece, s.window) = (ack, echo, self.offer_window(self.next));
+            s.echo = self.recent_timestamp;
+            return;
+        }
+        if let Some(at) = self.piece() {
             s.ack = at;
             self.echo.report(s);
             if let Some(own) = self.misbehaves.as_deref_mut() {
