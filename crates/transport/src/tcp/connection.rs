@@ -307,7 +307,7 @@ impl Connection {
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
         self.rx.watch(cx);
-        self.rx.on_segment(s, ecn, cx.now, self.tx.rtt.srtt());
+        self.rx.on_segment(s, ecn, cx.now, &self.tx.rtt);
         self.rx.trace(cx);
         // The kernel acknowledges before the application learns of the data. Only data that is already waiting is sent
         // along.

@@ -9,6 +9,7 @@ mod sharing;
 use super::config::Config;
 use super::echo::{Asks, Echo};
 use super::memory::{Buffers, Held};
+use super::rtt::Rtt;
 use super::segment::Segment;
 use super::ticks::{Ticks, is_older, timestamp};
 use super::window::{Arrival, Window};
@@ -187,8 +188,8 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment's timestamp and data. `srtt` is the smoothed RTT of the sending half.
-    pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, srtt: Option<Span>) {
+    /// Processes a segment's timestamp and data. `own` is the RTT of the sending half.
+    pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, own: &Rtt) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
             self.recent_timestamp = s.timestamp;
         }
@@ -224,7 +225,7 @@ impl Receiver {
             self.waiting.update(self.held, now);
             // An acknowledgement that goes out for the sake of a third block stands for this segment, too.
             if self.flush.is_none() {
-                self.schedule_duplicate(now, srtt);
+                self.schedule_duplicate(now, own.srtt());
             }
             return;
         }
@@ -251,7 +252,7 @@ impl Receiver {
         }
         self.note_push(s);
         self.mss = self.mss.max(u64::from(s.len));
-        self.note_data(u64::from(s.len), stored, ecn, now, srtt);
+        self.note_data(u64::from(s.len), stored, ecn, now, own);
         self.held -= released;
         if had_gap {
             self.waiting.update(self.held, now);
@@ -262,9 +263,9 @@ impl Receiver {
             self.due = Due::Now;
         } else if had_gap {
             self.opens = !self.ack_window || self.selected() >= self.offered;
-            self.schedule_duplicate(now, srtt);
+            self.schedule_duplicate(now, own.srtt());
         } else {
-            self.schedule(now, srtt);
+            self.schedule(now, own.srtt());
         }
     }
 
@@ -279,7 +280,7 @@ impl Receiver {
 
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
-    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, srtt: Option<Span>) {
+    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Rtt) {
         match self.last_data {
             // With the least delay, nothing changes while data comes without pauses.
             Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
@@ -293,7 +294,7 @@ impl Receiver {
                     self.delay = half + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = (half + gap).min(self.delay_max);
-                } else if srtt.is_some_and(|r| gap > r + self.delay_max) {
+                } else if self.ticks.outlasts(gap, own.rto()) {
                     // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }

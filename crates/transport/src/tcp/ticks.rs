@@ -56,6 +56,11 @@ impl Ticks {
         }
     }
 
+    /// Whether a gap between two times, which is a number of ticks, is longer than a span that is rounded up to ticks.
+    pub(super) fn outlasts(&self, gap: Span, span: Span) -> bool {
+        gap >= span + self.tick
+    }
+
     /// The time at which a timer that is set at `now` for `span` is due. The wheel may let it expire later.
     pub(super) fn due(&self, now: Time, span: Span) -> Time {
         let tick = self.tick.as_nanos();
