@@ -87,6 +87,9 @@ pub(super) struct Receiver {
     compressed: u8,
     duplicates: u32,
     duplicates_at: u64,
+    /// How long a process takes to read data, by its host's clock, and when it has read; [`Time::ZERO`] if it does not read.
+    reading: Span,
+    read_at: Time,
     /// The window of an acknowledgement that was due before the application read, and has not left yet.
     promised: Option<u64>,
     /// When what is compressed is sent; [`Time::NEVER`] if nothing is.
@@ -152,6 +155,8 @@ impl Receiver {
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
+            reading: config.clock_step,
+            read_at: Time::ZERO,
             promised: None,
             compressed_until: Time::NEVER,
             delay_timer: Time::ZERO,
@@ -395,6 +400,7 @@ impl Receiver {
         match self.due {
             Due::At(at) => Due::At(at.min(self.compressed_until)),
             Due::No if self.compressed_until != Time::NEVER => Due::At(self.compressed_until),
+            Due::Now if self.read_at != Time::ZERO => Due::At(self.read_at),
             due => due,
         }
     }
@@ -408,6 +414,9 @@ impl Receiver {
     /// nothing: in a dialogue, which there is none any more, the next ones wait no longer than the least delay, otherwise
     /// longer than before (Linux: `tcp_delack_timer_handler`).
     pub(super) fn on_timer(&mut self, now: Time, rto: Span) {
+        if std::mem::take(&mut self.read_at) != Time::ZERO {
+            return;
+        }
         if matches!(self.due, Due::At(at) if at <= now) {
             if std::mem::take(&mut self.interactive) {
                 self.delay = DELAY_MIN;
@@ -454,6 +463,7 @@ impl Receiver {
             }
         }
         self.due = Due::No;
+        self.read_at = Time::ZERO;
         self.now = false;
         self.pushed = 0;
         self.compressed = 0;
@@ -488,7 +498,8 @@ impl Receiver {
     /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`).
     pub(super) fn take(&mut self, now: Time) -> u64 {
         let bytes = self.readable();
-        if self.due == Due::Now && self.promised.is_none() {
+        let was_due = self.due == Due::Now;
+        if was_due && self.promised.is_none() {
             self.promised = Some(self.selected());
         }
         self.read += bytes;
@@ -504,6 +515,10 @@ impl Receiver {
         let least = if self.interactive { 2 } else { 1 };
         if self.hurried && bytes > 0 && self.held == 0 && self.pushed >= least && matches!(self.due, Due::At(_)) {
             self.due = Due::Now;
+        }
+        // Reading the clock takes a process time in a user-mode Linux (`tcp_rcv_space_adjust`).
+        if !was_due && self.due == Due::Now && !self.reading.is_zero() {
+            self.read_at = now + self.reading;
         }
         bytes
     }

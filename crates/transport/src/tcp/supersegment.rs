@@ -178,7 +178,7 @@ impl Sender {
         let divisor = u64::from(self.rules.tso_defer);
         if divisor == 0
             || self.phase >= Phase::Recovery
-            || self.clock.read(now).since(self.last_send.max(self.pacer.next())) > PATIENCE
+            || self.clock.read(now).since(self.clock.read(self.last_send).max(self.pacer.next())) > PATIENCE
         {
             return false;
         }
@@ -190,7 +190,7 @@ impl Sender {
             return false;
         }
         let (Some(head), Some(srtt)) = (self.board.head(), self.rtt.srtt_exactly()) else { return false };
-        if (head.sent + srtt).since(self.clock.read(now)) > (srtt / 2).min(PATIENCE) {
+        if (self.clock.read(head.sent) + srtt).since(self.clock.read(now)) > (srtt / 2).min(PATIENCE) {
             return false;
         }
         if room < offered {
