@@ -11,7 +11,7 @@ use haltere_net::{Span, Time};
 /// The shortest time for which a user-mode Linux sets its timer, ns (`TIMER_MIN_DELTA`), and the time that it adds
 /// (`itimer_next_event`).
 const TIMER_MIN: u64 = 500;
-pub(super) const TIMER_LATE: Span = Span::from_nanos(1);
+const TIMER_LATE: Span = Span::from_nanos(1);
 
 /// A host's clock.
 #[derive(Clone, Debug)]
@@ -77,6 +77,11 @@ impl Clock {
                 stepped.timer
             }
         }
+    }
+
+    /// When a timer expires that is set now for a span, at whose end it is overdue.
+    pub(super) fn late_timer(&self, now: Time, span: Span) -> Time {
+        self.stepped.as_ref().map_or(now + span, |stepped| stepped.late_timer(now, span))
     }
 
     /// A process begins to write, for which it reads the clock so often.
@@ -165,13 +170,21 @@ impl Stepped {
         at.saturating_add(left + TIMER_LATE.as_nanos())
     }
 
-    /// There is one timer, for whatever is due next. If a tick comes before, the timer is set anew at the tick. If the clock does not show
-    /// what was due when the timer expires, the timer is set once more.
+    /// When the timer is set for what is due: there is one, for whatever is due next. If a tick comes before, it is set anew at the tick.
+    fn set_at(&self, now: u64, due: u64) -> u64 {
+        if (now..due).contains(&self.served) { self.served } else { now }
+    }
+
+    fn late_timer(&self, now: Time, span: Span) -> Time {
+        let now = self.host(now);
+        let due = down(now, self.step).saturating_add(span.as_nanos());
+        self.run(self.late(self.set_at(now, due), due))
+    }
+
+    /// If the clock does not show what was due when the timer expires, the timer is set once more.
     fn expiry(&self, now: Time, due: Time) -> Time {
-        let (mut at, due) = (self.host(now), self.host(due));
-        if (at..due).contains(&self.served) {
-            at = self.served;
-        }
+        let (now, due) = (self.host(now), self.host(due));
+        let mut at = self.set_at(now, due);
         for _ in 0..3 {
             at = self.late(at, due);
             if down(at, self.step) >= due {

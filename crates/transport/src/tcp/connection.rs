@@ -307,7 +307,7 @@ impl Connection {
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
         self.rx.watch(cx);
-        self.rx.on_segment(s, ecn, cx.now, &self.tx.rtt);
+        self.rx.on_segment(s, ecn, cx.now, &self.tx);
         self.rx.trace(cx);
         // The kernel acknowledges before the application learns of the data. Only data that is already waiting is sent
         // along.
@@ -488,7 +488,11 @@ impl Endpoint for Connection {
     }
 
     fn read(&mut self, _: StreamId, now: Time) -> u64 {
-        let bytes = self.rx.take(now);
+        // For which a process reads the clock (Linux: `tcp_rcv_space_adjust`).
+        let bytes = self.rx.take(now, self.tx.clock.after_readings(1, now));
+        if bytes > 0 {
+            self.tx.clock.wake_process(now);
+        }
         self.tell_ends();
         bytes
     }

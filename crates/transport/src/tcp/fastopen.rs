@@ -31,7 +31,7 @@ impl Connection {
         self.handshake.early = true;
         self.tx.offer(s.window);
         self.tx.cc.on_established(&Established { now, rtt: None });
-        self.rx.on_segment(s, Ecn::NotEct, now, &self.tx.rtt);
+        self.rx.on_segment(s, Ecn::NotEct, now, &self.tx);
         self.events.extend([Event::Connected, Event::Readable(StreamId(0))]);
     }
 

@@ -9,8 +9,8 @@ mod sharing;
 use super::config::Config;
 use super::echo::{Asks, Echo};
 use super::memory::{Buffers, Held};
-use super::rtt::Rtt;
 use super::segment::Segment;
+use super::sender::Sender;
 use super::ticks::{Ticks, is_older, timestamp};
 use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
@@ -76,7 +76,7 @@ pub(super) struct Receiver {
     compression: Span,
     /// See [`Config::ack_window`], the window that was offered last, and whether the next acknowledgement offers as much.
     ack_window: bool,
-    offered: u64,
+    offered: u32,
     opens: bool,
     /// The share of the RTT that bounds it, percent, and what its timer is late.
     compression_share: u32,
@@ -85,13 +85,12 @@ pub(super) struct Receiver {
     blocks: u8,
     dsack: bool,
     compressed: u8,
-    duplicates: u32,
+    duplicates: u8,
     duplicates_at: u64,
-    /// How long a process takes to read data, by its host's clock, and when it has read; [`Time::ZERO`] if it does not read.
-    reading: Span,
-    read_at: Time,
-    /// The window of an acknowledgement that was due before the application read, and has not left yet.
-    promised: Option<u64>,
+    /// Whether the acknowledgement that is due waits for a process that reads, which takes it some time by its host's clock.
+    reading: bool,
+    /// Whether an acknowledgement was due before the application read, has not left yet, and has its window already.
+    promised: bool,
     /// When what is compressed is sent; [`Time::NEVER`] if nothing is.
     compressed_until: Time,
     /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
@@ -148,16 +147,15 @@ impl Receiver {
             offered: 0,
             opens: true,
             compression_share: config.sack_compression_share,
-            slack: config.sack_compression_slack + late(config),
+            slack: config.sack_compression_slack,
             compressed_most: u8::try_from(config.sack_compression_acks).unwrap_or(u8::MAX),
             blocks: if config.sack { config.sack_blocks as u8 } else { 0 },
             dsack: config.dsack,
             compressed: 0,
             duplicates: 0,
             duplicates_at: 0,
-            reading: config.clock_step,
-            read_at: Time::ZERO,
-            promised: None,
+            reading: false,
+            promised: false,
             compressed_until: Time::NEVER,
             delay_timer: Time::ZERO,
             ticks,
@@ -193,8 +191,8 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment's timestamp and data. `own` is the RTT of the sending half.
-    pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, own: &Rtt) {
+    /// Processes a segment's timestamp and data. `own` is the sending half.
+    pub(super) fn on_segment(&mut self, s: &Segment, ecn: Ecn, now: Time, own: &Sender) {
         if s.timestamp != 0 && s.seq <= self.acked && is_older(self.recent_timestamp, s.timestamp) {
             self.recent_timestamp = s.timestamp;
         }
@@ -230,7 +228,7 @@ impl Receiver {
             self.waiting.update(self.held, now);
             // An acknowledgement that goes out for the sake of a third block stands for this segment, too.
             if self.flush.is_none() {
-                self.schedule_duplicate(now, own.srtt());
+                self.schedule_duplicate(now, own);
             }
             return;
         }
@@ -241,7 +239,7 @@ impl Receiver {
         let stored = self.stored();
         let fresh = u64::from(s.len).saturating_sub(self.next - start);
         self.next = end;
-        self.rtt.bound(now, end, self.offered);
+        self.rtt.bound(now, end, self.offered.into());
         if fresh > 0 {
             self.buffers.append(fresh, self.window.card);
         }
@@ -267,10 +265,10 @@ impl Receiver {
             // RFC 5681 section 4.2: acknowledge at once when a gap is filled.
             self.due = Due::Now;
         } else if had_gap {
-            self.opens = !self.ack_window || self.selected() >= self.offered;
-            self.schedule_duplicate(now, own.srtt());
+            self.opens = !self.ack_window || self.selected() >= self.offered.into();
+            self.schedule_duplicate(now, own);
         } else {
-            self.schedule(now, own.srtt());
+            self.schedule(now, own.rtt.srtt());
         }
     }
 
@@ -285,7 +283,7 @@ impl Receiver {
 
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
-    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Rtt) {
+    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Sender) {
         match self.last_data {
             // With the least delay, nothing changes while data comes without pauses.
             Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
@@ -299,7 +297,7 @@ impl Receiver {
                     self.delay = half + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = (half + gap).min(self.delay_max);
-                } else if self.ticks.outlasts(gap, own.rto()) {
+                } else if self.ticks.outlasts(gap, own.rtt.rto()) {
                     // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }
@@ -400,7 +398,6 @@ impl Receiver {
         match self.due {
             Due::At(at) => Due::At(at.min(self.compressed_until)),
             Due::No if self.compressed_until != Time::NEVER => Due::At(self.compressed_until),
-            Due::Now if self.read_at != Time::ZERO => Due::At(self.read_at),
             due => due,
         }
     }
@@ -414,7 +411,8 @@ impl Receiver {
     /// nothing: in a dialogue, which there is none any more, the next ones wait no longer than the least delay, otherwise
     /// longer than before (Linux: `tcp_delack_timer_handler`).
     pub(super) fn on_timer(&mut self, now: Time, rto: Span) {
-        if std::mem::take(&mut self.read_at) != Time::ZERO {
+        if std::mem::take(&mut self.reading) {
+            self.due = Due::Now;
             return;
         }
         if matches!(self.due, Due::At(at) if at <= now) {
@@ -463,7 +461,7 @@ impl Receiver {
             }
         }
         self.due = Due::No;
-        self.read_at = Time::ZERO;
+        self.reading = false;
         self.now = false;
         self.pushed = 0;
         self.compressed = 0;
@@ -471,13 +469,19 @@ impl Receiver {
         self.acked = self.next;
     }
 
-    /// Offers a window from `start` on, which is where the data in order ends or beyond. A former offer is not taken back.
+    /// Offers a window from `start` on, which is where the data in order ends or beyond.
     pub(super) fn offer_window(&mut self, start: u64) -> u64 {
-        let selected = self.promised.take().unwrap_or_else(|| self.selected());
-        let edge = self.window.edge.max(self.next + selected);
-        self.offered = self.window.scaled(edge.saturating_sub(start));
-        self.window.edge = start + self.offered;
-        self.offered
+        if !std::mem::take(&mut self.promised) {
+            self.select();
+        }
+        let window = self.window.scaled(self.window.edge.saturating_sub(start));
+        (self.window.edge, self.offered) = (start + window, u32::try_from(window).unwrap_or(u32::MAX));
+        window
+    }
+
+    /// Selects a window. A former offer is not taken back.
+    fn select(&mut self) {
+        self.window.edge = self.window.edge.max(self.next + self.selected());
     }
 
     /// The window that an acknowledgement would offer now if none had been before.
@@ -495,12 +499,14 @@ impl Receiver {
     }
 
     /// Takes these bytes. Requests a window update if that opened the window much. Requests an acknowledgement if the
-    /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`).
-    pub(super) fn take(&mut self, now: Time) -> u64 {
+    /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`). That leaves once the process
+    /// has `read`, if that takes time.
+    pub(super) fn take(&mut self, now: Time, read: Option<Time>) -> u64 {
         let bytes = self.readable();
         let was_due = self.due == Due::Now;
-        if was_due && self.promised.is_none() {
-            self.promised = Some(self.selected());
+        if was_due && !self.promised {
+            self.promised = true;
+            self.select();
         }
         self.read += bytes;
         self.tune(now, bytes);
@@ -516,9 +522,8 @@ impl Receiver {
         if self.hurried && bytes > 0 && self.held == 0 && self.pushed >= least && matches!(self.due, Due::At(_)) {
             self.due = Due::Now;
         }
-        // Reading the clock takes a process time in a user-mode Linux (`tcp_rcv_space_adjust`).
-        if !was_due && self.due == Due::Now && !self.reading.is_zero() {
-            self.read_at = now + self.reading;
+        if let (false, Due::Now, Some(read)) = (was_due, self.due, read) {
+            (self.due, self.reading) = (Due::At(read), true);
         }
         bytes
     }
@@ -551,9 +556,4 @@ impl Receiver {
             self.waiting.report(cx);
         }
     }
-}
-
-/// How late a timer is that an arrival sets: a user-mode Linux, whose clock moves in steps, adds so much (`itimer_next_event`).
-fn late(config: &Config) -> Span {
-    if config.clock_step.is_zero() { Span::ZERO } else { super::clock::TIMER_LATE }
 }

@@ -13,6 +13,8 @@ mod sys;
 
 #[cfg(target_os = "linux")]
 fn main() {
+    // The kernel names it by the descriptor that it was started from. Only the name that `ps` shows would be wrong.
+    let _ = rustix::thread::set_name(c"haltere-node");
     if let Err(error) = program::run() {
         // The kernel stops when this program ends, and its console shows this line.
         eprintln!("haltere-node: {error}");

@@ -1,12 +1,12 @@
 //! Data behind a gap: how it is held and reported, and the compression of its acknowledgements.
 
-use super::{Arrival, Due, Receiver};
+use super::{Arrival, Due, Receiver, Sender};
 use crate::tcp::memory::Stored;
 use crate::tcp::ticks::timestamp;
-use haltere_net::{Span, Time};
+use haltere_net::Time;
 
 /// The number of duplicate ACKs that are never compressed.
-const UNCOMPRESSED: u32 = 3;
+const UNCOMPRESSED: u8 = 3;
 /// The number of blocks that an ACK is sure to report beside a new one (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 
@@ -49,7 +49,7 @@ impl Receiver {
 
     /// Data arrived behind a gap: acknowledges at once, or compressed after some duplicates (Linux:
     /// `__tcp_ack_snd_check`).
-    pub(super) fn schedule_duplicate(&mut self, now: Time, srtt: Option<Span>) {
+    pub(super) fn schedule_duplicate(&mut self, now: Time, own: &Sender) {
         let opens = std::mem::replace(&mut self.opens, true);
         if self.due == Due::Now
             || std::mem::take(&mut self.now)
@@ -73,12 +73,12 @@ impl Receiver {
         self.compressed += 1;
         if self.compressed_until == Time::NEVER {
             self.heard = timestamp(now);
-            let rtt = srtt.map_or(self.rtt.get(), |srtt| srtt.min(self.rtt.get()));
+            let rtt = own.rtt.srtt().map_or(self.rtt.get(), |srtt| srtt.min(self.rtt.get()));
             // The timer of delayed acknowledgements is not stopped when one is sent. If it expires meanwhile, what was
             // compressed is sent (Linux: `tcp_delack_timer_handler`).
             let early = if self.delay_timer > now { self.delay_timer } else { Time::NEVER };
             let delay = self.compression.min(rtt * u64::from(self.compression_share) / 100);
-            self.compressed_until = (now + delay + self.slack).min(early);
+            self.compressed_until = own.clock.late_timer(now, delay + self.slack).min(early);
         }
     }
 }
