@@ -56,7 +56,7 @@ pub(crate) enum Arrival {
 impl Window {
     /// The part of the window for which this memory leaves no room.
     fn window_of(&self, memory: u64) -> u64 {
-        (u128::from(memory) * u128::from(self.card.window_share())).div_ceil(256) as u64
+        memory.saturating_mul(self.card.window_share()).div_ceil(256)
     }
 
     pub fn new(config: &Config) -> Window {

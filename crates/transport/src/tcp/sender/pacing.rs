@@ -42,6 +42,13 @@ impl Sender {
         }
     }
 
+    /// Whether there is new data that pacing holds back: a probe with it is none (Linux: `tcp_send_loss_probe`, by `tcp_write_xmit`).
+    pub(super) fn new_data_is_paced(&self, now: Time) -> bool {
+        let offered = self.sendable_end().saturating_sub(self.nxt);
+        let next = self.unsent().min(self.largest_segment());
+        self.paced && next > 0 && next <= offered && self.pacer.blocked(self.clock.read(now)).is_some()
+    }
+
     /// Paces data that is sent together as one, and each retransmission separately. The first segments are not paced,
     /// nor is the data sent together with the last but one of them (`tcp_update_skb_after_send`).
     pub(super) fn charge(&mut self, now: Time, len: u64) {

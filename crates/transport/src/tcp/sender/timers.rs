@@ -38,8 +38,14 @@ impl Sender {
         self.rack.now = self.clock.stamp(cx.now);
         cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
         match kind {
-            Timer::Probe if self.tlp.is_none() && !self.board.is_empty() => self.force(Forced::Probe),
-            Timer::Probe => self.rearm_rto(cx.now),
+            Timer::Probe if self.tlp.is_none() && !self.board.is_empty() && !self.new_data_is_paced(cx.now) => {
+                self.force(Forced::Probe);
+            }
+            Timer::Probe => {
+                // The retransmission timeout counts from when the head was sent.
+                self.timer = Some((kind, at));
+                self.rearm_rto(cx.now);
+            }
             Timer::Reordering => self.on_reordering_timeout(cx.now),
             Timer::Rto => {
                 if self.retransmits >= config.data_retries.into() {
