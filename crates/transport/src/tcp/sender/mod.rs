@@ -138,6 +138,8 @@ pub(super) struct Sender {
     marked: u64,
     /// Whether the next new segment reports a reduced window.
     pub(super) cwr: bool,
+    /// Whether the segment that is being sent repairs the head, from where the retransmission timeout counts.
+    repaired_head: bool,
     pub(super) last_send: Time,
     local: Local,
     /// Where the last segment ended that was not full (Linux: `snd_sml`).
@@ -197,6 +199,7 @@ impl Sender {
             ecn: None,
             estimated: Estimated::default(),
             ece: false,
+            repaired_head: false,
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
@@ -334,6 +337,9 @@ impl Sender {
             Some(segment) => {
                 self.charge(cx.now, u64::from(segment.len));
                 self.last_send = cx.now;
+                if std::mem::take(&mut self.repaired_head) {
+                    self.set_timer(Timer::Rto, cx.now, self.rtt.rto() + self.pacing_delay(cx.now));
+                }
             }
             None => {
                 self.settle(cx.now);
@@ -369,7 +375,10 @@ impl Sender {
             Some(Forced::Probe) => return self.send_probe(cx.now),
             Some(Forced::Head) => {
                 let head = *self.board.head()?;
-                return Some(self.retransmit(&head, cx.now));
+                let out = self.retransmit(&head, cx.now);
+                // The timeout that sends it has set its timer.
+                self.repaired_head = false;
+                return Some(out);
             }
             None => {}
         }
@@ -486,9 +495,7 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        if record.seq <= self.una && !matches!(self.timer, Some((Timer::Reordering, _))) {
-            self.set_timer(Timer::Rto, now, self.rtt.rto());
-        }
+        self.repaired_head = record.seq <= self.una && !matches!(self.timer, Some((Timer::Reordering, _)));
         out
     }
 

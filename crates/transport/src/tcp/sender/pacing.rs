@@ -49,6 +49,14 @@ impl Sender {
         self.paced && next > 0 && next <= offered && self.pacer.blocked(self.clock.read(now)).is_some()
     }
 
+    /// By how much timers are set later because pacing holds back what is sent next: whole ticks (Linux: `tcp_pacing_delay`).
+    pub(super) fn pacing_delay(&self, now: Time) -> Span {
+        if !self.paced {
+            return Span::ZERO;
+        }
+        self.ticks.whole(self.pacer.next().since(self.clock.read(now)))
+    }
+
     /// Paces data that is sent together as one, and each retransmission separately. The first segments are not paced,
     /// nor is the data sent together with the last but one of them (`tcp_update_skb_after_send`).
     pub(super) fn charge(&mut self, now: Time, len: u64) {

@@ -86,7 +86,7 @@ impl Sender {
         if !rto.is_zero() {
             span = span.min(rto);
         }
-        self.set_timer(Timer::Probe, now, span);
+        self.set_timer(Timer::Probe, now, span + self.pacing_delay(now));
         true
     }
 
@@ -109,6 +109,6 @@ impl Sender {
             Some((Timer::Probe | Timer::Reordering, _)) => self.rto_left(now).max(Span::from_nanos(1)),
             _ => self.rtt.rto(),
         };
-        self.set_timer(Timer::Rto, now, span);
+        self.set_timer(Timer::Rto, now, span + self.pacing_delay(now));
     }
 }
