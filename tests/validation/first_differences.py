@@ -1,16 +1,22 @@
-"""Counts the packets that agree before model and kernel differ: `first_differences.py [--only TEXT] [--each]`.
+"""Counts the packets that agree before model and kernel differ.
+
+Usage: `first_differences.py [--wide N] [--only TEXT] [--each]`.
 
 Runs a grid of bare transfers over congestion controls, loss rates, round trips, queues and sizes, each with the same
 losses in the model and on kernels that are nodes of the simulator. Prints a table of medians for
-`docs/explanation/validation.md`, and with `--each` a line for each transfer.
+`docs/explanation/validation.md`, and with `--each` a line for each transfer. With `--wide N` it draws N transfers at
+random instead, over 1 to 1000 Mbit/s, 1 to 300 ms and queues that mark, and counts those without a difference.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import random
 import statistics
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from haltere.adhoc.conditions import Conditions
@@ -23,6 +29,13 @@ RTTS = ("10ms", "40ms", "200ms")
 QUEUES = ("0.5bdp", "2bdp")
 SIZES = ("100kB", "2MB")
 LOSSY_REPLICATIONS = 2
+WIDE_CONTROLS = ("cubic", "newreno", "bbr", "cubic+ecn=rfc3168", "dctcp")
+WIDE_RATES = ("1Mbit/s", "5Mbit/s", "20Mbit/s", "100Mbit/s", "300Mbit/s", "1Gbit/s")
+WIDE_RTTS = ("1ms", "3ms", "10ms", "40ms", "100ms", "300ms")
+WIDE_SIZES = ("20kB", "100kB", "500kB", "2MB", "8MB")
+WIDE_QUEUES = ("0.25bdp", "0.5bdp", "1bdp", "2bdp", "4bdp", "fq_codel", "codel:ecn=true", "red:ecn=true")
+MARKING = ("codel:ecn=true", "red:ecn=true", "fq_codel")
+WIDE_LOSSES = ("0%", "0.1%", "0.5%", "2%")
 
 
 @dataclass(frozen=True)
@@ -35,17 +48,19 @@ class Cell:
     queue: str
     size: str
     replication: int
+    rate: str = "20Mbit/s"
 
     @property
     def key(self) -> str:
         """Its name in files and lines."""
-        return f"{self.control}-{self.loss}-{self.rtt}-{self.queue}-{self.size}-{self.replication}"
+        rate = "" if self.rate == Cell.rate else f"{self.rate}-"
+        return f"{self.control}-{self.loss}-{rate}{self.rtt}-{self.queue}-{self.size}-{self.replication}"
 
     def difference(self) -> Difference:
         """Run it in the model and on kernels. All hosts tick together."""
         conditions = Conditions(
             app="raw",
-            rate="20Mbit/s",
+            rate=self.rate,
             rtt=self.rtt,
             loss=self.loss,
             queue=self.queue,
@@ -66,6 +81,37 @@ def grid() -> list[Cell]:
         for size in SIZES
         for replication in range(1 if loss == "0%" else LOSSY_REPLICATIONS)
     ]
+
+
+def wide(count: int) -> list[Cell]:
+    """Return so many transfers drawn at random; those whose packets can be marked cross a queue that marks."""
+    cells = []
+    for i in range(count):
+        dice = random.Random(i)
+        control = dice.choice(WIDE_CONTROLS)
+        rate, rtt, size, queue, loss = (
+            dice.choice(values) for values in (WIDE_RATES, WIDE_RTTS, WIDE_SIZES, WIDE_QUEUES, WIDE_LOSSES)
+        )
+        if control in ("dctcp", "cubic+ecn=rfc3168") and queue not in MARKING:
+            queue = MARKING[(i + 1) % 2]
+        if rate == "1Mbit/s" and size in ("2MB", "8MB"):
+            size = "500kB"
+        cells.append(Cell(control, loss, rtt, queue, size, i % 5, rate))
+    return cells
+
+
+def wide_table(found: dict[Cell, Difference]) -> Iterator[str]:
+    """Yield the lines of the table of transfers drawn at random: a row for each control."""
+    yield "| control | without loss | with loss |"
+    yield "| --- | --: | --: |"
+    for control in [*WIDE_CONTROLS, None]:
+        parts = []
+        for lossy in (False, True):
+            here = [
+                one.agrees for c, one in found.items() if control in (None, c.control) and lossy == (c.loss != "0%")
+            ]
+            parts.append(f"{sum(here)} of {len(here)}")
+        yield f"| {control or 'all'} | " + " | ".join(parts) + " |"
 
 
 def table(found: dict[Cell, Difference]) -> Iterator[str]:
@@ -94,14 +140,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="only transfers whose name begins so, such as bbr-1%%-40ms")
     parser.add_argument("--each", action="store_true", help="a line for each transfer as well")
+    parser.add_argument("--wide", type=int, metavar="N", help="so many transfers drawn at random instead of the grid")
     given = parser.parse_args()
-    cells = [cell for cell in grid() if cell.key.startswith(given.only)]
-    found = {cell: cell.difference() for cell in cells}
+    cells = [cell for cell in (wide(given.wide) if given.wide else grid()) if cell.key.startswith(given.only)]
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        found = dict(zip(cells, pool.map(Cell.difference, cells), strict=True))
     if given.each:
         for cell, one in found.items():
             sys.stdout.write(f"{cell.key:32} {one.compared:5}  {'' if one.agrees else one.sentence}\n")
         sys.stdout.write("\n")
-    sys.stdout.write("\n".join([*table(found), ""]))
+    sys.stdout.write("\n".join([*(wide_table if given.wide else table)(found), ""]))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,13 @@ struct Prior {
     lost: u64,
 }
 
+/// The window that an acknowledgement offers, beside the last one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offer {
+    Same,
+    Changed,
+}
+
 impl Sender {
     /// Whether the peer may acknowledge this position: not one that was never sent, and not one older than any window
     /// it offered (RFC 5961 section 5.2).
@@ -43,21 +50,8 @@ impl Sender {
         }
         if self.board.is_empty() {
             debug_assert!(!advanced, "there is nothing to acknowledge");
-            self.take_count(s, 0);
-            // Linux begins its congestion control behind the acknowledgement that completes the handshake, and later looks at none on
-            // data that comes as expected while nothing is in flight (header prediction). The first data has no memory yet, and takes the
-            // slow path.
-            let skipped = match self.nxt {
-                0 => s.len == 0,
-                _ => s.len > 0 && s.sacks == 0 && !window_update,
-            };
-            if !skipped {
-                self.tell_echo(0, now);
-            }
-            if s.sacks > 0 || self.tlp.is_some() {
-                let plain = s.len == 0 && !window_update;
-                self.take_late_duplicate(s, if plain { Answer::Duplicate } else { Answer::Other }, now);
-            }
+            let offer = if window_update { Offer::Changed } else { Offer::Same };
+            self.take_late(s, offer, now);
             return;
         }
         let prior_highest = self.board.highest_sacked(self.una);
@@ -120,7 +114,26 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement with nothing in flight. It may still report that a repair or a probe was unnecessary.
+    /// An acknowledgement with nothing in flight.
+    fn take_late(&mut self, s: &Segment, offer: Offer, now: Time) {
+        self.take_count(s, 0);
+        // Linux begins its congestion control behind the acknowledgement that completes the handshake, and later looks at none on
+        // data that comes as expected while nothing is in flight (header prediction). The first data has no memory yet, and takes the
+        // slow path.
+        let skipped = match self.nxt {
+            0 => s.len == 0,
+            _ => s.len > 0 && s.sacks == 0 && offer == Offer::Same,
+        };
+        if !skipped {
+            self.tell_echo(0, now);
+        }
+        if s.sacks > 0 || self.tlp.is_some() {
+            let plain = s.len == 0 && offer == Offer::Same;
+            self.take_late_duplicate(s, if plain { Answer::Duplicate } else { Answer::Other }, now);
+        }
+    }
+
+    /// It may still report that a repair or a probe was unnecessary.
     fn take_late_duplicate(&mut self, s: &Segment, answer: Answer, now: Time) {
         let duplicate = self.take_duplicate_sack(s, self.una);
         if duplicate.is_some() {
