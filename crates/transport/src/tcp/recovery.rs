@@ -415,6 +415,7 @@ impl Sender {
             // RFC 6675 section 5 step 4.3: the first retransmission is sent regardless of the window, which is already
             // reduced.
             self.force(Forced::Head);
+            self.restart_timeout(now);
         }
     }
 

@@ -138,8 +138,6 @@ pub(super) struct Sender {
     marked: u64,
     /// Whether the next new segment reports a reduced window.
     pub(super) cwr: bool,
-    /// Whether the segment that is being sent repairs the head, from where the retransmission timeout counts.
-    repaired_head: bool,
     pub(super) last_send: Time,
     local: Local,
     /// Where the last segment ended that was not full (Linux: `snd_sml`).
@@ -199,7 +197,6 @@ impl Sender {
             ecn: None,
             estimated: Estimated::default(),
             ece: false,
-            repaired_head: false,
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
@@ -332,13 +329,15 @@ impl Sender {
     pub(super) fn poll(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
         self.pacing_wake = Time::NEVER;
         let may_send = !self.has_nothing_to_send() && !self.local.is_refused() && self.may_pace(cx.now);
+        // A timeout and a probe set their timers themselves.
+        let repairs = if self.forced.is_none() { self.stats.retransmitted_packets } else { u64::MAX };
         let out = if may_send { self.pick(cx) } else { None };
         match out {
             Some(segment) => {
                 self.charge(cx.now, u64::from(segment.len));
                 self.last_send = cx.now;
-                if std::mem::take(&mut self.repaired_head) {
-                    self.set_timer(Timer::Rto, cx.now, self.rtt.rto() + self.pacing_delay(cx.now));
+                if repairs < self.stats.retransmitted_packets && segment.seq <= self.una {
+                    self.restart_timeout(cx.now);
                 }
             }
             None => {
@@ -375,10 +374,7 @@ impl Sender {
             Some(Forced::Probe) => return self.send_probe(cx.now),
             Some(Forced::Head) => {
                 let head = *self.board.head()?;
-                let out = self.retransmit(&head, cx.now);
-                // The timeout that sends it has set its timer.
-                self.repaired_head = false;
-                return Some(out);
+                return Some(self.retransmit(&head, cx.now));
             }
             None => {}
         }
@@ -495,7 +491,6 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent(self.mss);
         }
-        self.repaired_head = record.seq <= self.una && !matches!(self.timer, Some((Timer::Reordering, _)));
         out
     }
 

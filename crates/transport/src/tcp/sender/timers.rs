@@ -90,6 +90,13 @@ impl Sender {
         true
     }
 
+    /// The head was retransmitted, from where the retransmission timeout counts now.
+    pub(in crate::tcp) fn restart_timeout(&mut self, now: Time) {
+        if !matches!(self.timer, Some((Timer::Reordering, _))) {
+            self.set_timer(Timer::Rto, now, self.rtt.rto() + self.pacing_delay(now));
+        }
+    }
+
     /// The time until the retransmission timeout of the head.
     fn rto_left(&self, now: Time) -> Span {
         (self.head_sent(now) + self.rtt.rto()).since(self.clock.stamp(now))
