@@ -133,7 +133,7 @@ impl Sender {
         }
     }
 
-    /// It may still report that a repair or a probe was unnecessary.
+    /// An acknowledgement with nothing in flight may still report that a repair or a probe was unnecessary.
     fn take_late_duplicate(&mut self, s: &Segment, answer: Answer, now: Time) {
         let duplicate = self.take_duplicate_sack(s, self.una);
         if duplicate.is_some() {
