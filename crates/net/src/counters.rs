@@ -40,6 +40,8 @@ pub struct LinkCounters {
     pub dropped_outage: u64,
     /// Dropped by a wireless sender after the last retry.
     pub dropped_retries: u64,
+    /// Dropped by a wireless sender at the end of their lifetime, if packets have one.
+    pub dropped_lifetime: Option<u64>,
     /// Dropped at the end of a tunnel, if there is one.
     pub dropped_tunnel: Option<u64>,
     /// Dropped by a circuit breaker, if there is one.
@@ -55,7 +57,8 @@ impl LinkCounters {
     pub fn dropped(&self) -> u64 {
         let queue = self.dropped_queue + self.dropped_early;
         let boxes = self.dropped_tunnel.unwrap_or(0) + self.dropped_breaker.unwrap_or(0);
-        queue + self.dropped_loss + self.dropped_mtu + self.dropped_outage + self.dropped_retries + boxes
+        let wireless = self.dropped_retries + self.dropped_lifetime.unwrap_or(0);
+        queue + self.dropped_loss + self.dropped_mtu + self.dropped_outage + wireless + boxes
     }
 
     /// The counters of two entries of one element together: sums, and the larger of two largest values.
@@ -73,6 +76,7 @@ impl LinkCounters {
             dropped_mtu: self.dropped_mtu + other.dropped_mtu,
             dropped_outage: self.dropped_outage + other.dropped_outage,
             dropped_retries: self.dropped_retries + other.dropped_retries,
+            dropped_lifetime: sum(self.dropped_lifetime, other.dropped_lifetime),
             dropped_tunnel: sum(self.dropped_tunnel, other.dropped_tunnel),
             dropped_breaker: sum(self.dropped_breaker, other.dropped_breaker),
             tripped: sum(self.tripped, other.tripped),
@@ -96,6 +100,7 @@ impl LinkCounters {
             DropReason::TooBig => &mut self.dropped_mtu,
             DropReason::Outage => &mut self.dropped_outage,
             DropReason::Retries => &mut self.dropped_retries,
+            DropReason::Lifetime => self.dropped_lifetime.get_or_insert(0),
         };
         *counter += 1;
     }

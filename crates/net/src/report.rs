@@ -55,6 +55,9 @@ crate::columns! {
         pub dropped_outage: u64 = COUNT,
         /// Packets dropped by a wireless sender after the last retry.
         pub dropped_retries: u64 = About { bottleneck: false, at: OWN_LINKS, ..COUNT },
+        /// Packets dropped by a wireless sender at the end of their lifetime. Left out for a link whose packets have none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub dropped_lifetime: Option<u64> = About { bottleneck: false, at: OWN_LINKS, ..COUNT },
         /// The longest time that a packet that was sent waited in it, in all its queues.
         pub max_queueing_delay_s: f64 =
             About { metrics: &[compared("queueing_delay_max", "Longest queueing delay", MS)], ..BOTTLENECK },
@@ -207,6 +210,7 @@ impl LinkResult {
             dropped_early: c.dropped_early,
             dropped_outage: c.dropped_outage,
             dropped_retries: c.dropped_retries,
+            dropped_lifetime: c.dropped_lifetime,
             max_queueing_delay_s: c.max_queueing.as_secs_f64(),
             boxes: BoxesResult::from(&c),
             stages: StagesResult::default(),

@@ -18,6 +18,8 @@ pub enum DropReason {
     Outage,
     /// A wireless sender had sent it as often as it may, without an answer.
     Retries,
+    /// It had waited at a wireless sender for as long as it may.
+    Lifetime,
 }
 
 /// The fate of a packet.

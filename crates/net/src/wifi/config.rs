@@ -3,6 +3,7 @@
 use super::access::{Category, Parameters, Rule};
 use super::phy::{Channel, Phy, Standard};
 use super::radio::{Metres, Radio};
+use crate::time::Span;
 
 /// How frames are aggregated (A-MPDU).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +31,12 @@ pub struct CellConfig {
     pub retries: Option<u32>,
     /// Whether stations wait for EIFS, not DIFS, after a frame that they could not read (clause 10.3.2.3.7).
     pub extended_space: bool,
+    /// Whether a sender without a block acknowledgement asks for it (BlockAckReq) before it sends the frames again
+    /// (clause 10.24.7.7), and does not send them at once.
+    pub block_ack_request: bool,
+    /// How long a packet may wait to be sent, or sent again, before it is dropped (dot11EDCATableMSDULifetime,
+    /// clause 10.22.2.11); `None` for ever.
+    pub lifetime: Option<Span>,
     /// How frames are aggregated, if they are.
     pub aggregation: Option<Aggregation>,
     /// The radio of all stations.
@@ -58,6 +65,8 @@ impl CellConfig {
             },
             retries: Some(RETRIES),
             extended_space: true,
+            block_ack_request: false,
+            lifetime: None,
             aggregation: edca.then_some(Aggregation { frames: BLOCK_ACK_WINDOW, bytes }),
             radio: Radio::of(channel.standard),
             stations,
@@ -87,6 +96,13 @@ impl CellConfig {
                 let message = format!("{} frames: give from 1 to {BLOCK_ACK_WINDOW}", aggregation.frames);
                 return Err(("aggregation", message));
             }
+        }
+        if self.block_ack_request && self.aggregation.is_none() {
+            let message = "without aggregates there are no block acknowledgements: leave it out".to_string();
+            return Err(("block_ack_request", message));
+        }
+        if self.lifetime.is_some_and(Span::is_zero) {
+            return Err(("lifetime", "0ms: packets would be dropped at once; give a time such as 500ms".to_string()));
         }
         let phy = Phy::new(self.channel);
         for distance in &self.stations {

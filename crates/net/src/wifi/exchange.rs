@@ -15,10 +15,11 @@ enum Air {
     Collision,
 }
 
-/// A sender's transmission: a frame, or an aggregate of frames.
+/// A sender's transmission: a frame, an aggregate of frames, or a request for a block acknowledgement.
 struct Frame<B> {
     contender: usize,
     lane: usize,
+    /// None if it is a request.
     parts: Vec<Part<B>>,
     air: Span,
 }
@@ -136,11 +137,33 @@ impl<B> Cell<B> {
             if !self.lanes[lane].queues[category].has(at) {
                 return None;
             }
-            let (parts, air) = self.gather(lane, category, at, room);
+            let frame = match self.request(lane, category, at, room) {
+                Some(request) => request.map(|air| Frame { contender, lane, parts: Vec::new(), air }),
+                None => {
+                    let (parts, air) = self.gather(lane, category, at, room);
+                    (!parts.is_empty()).then_some(Frame { contender, lane, parts, air })
+                }
+            };
             self.lanes[lane].settle(at);
             self.contenders[contender].turn = turn;
-            (!parts.is_empty()).then_some(Frame { contender, lane, parts, air })
+            if frame.as_ref().is_none_or(|frame| frame.parts.is_empty()) {
+                // What is over has been dropped, and nothing is on its way.
+                self.release(lane, category, at);
+            }
+            frame
         })
+    }
+
+    /// The air time of the request for a block acknowledgement that goes before the frames of a queue, if it fits; `None` if
+    /// there is nothing to ask for.
+    fn request(&self, lane: usize, category: usize, at: Time, room: Room) -> Option<Option<Span>> {
+        let (phy, lane) = (&self.phy, &self.lanes[lane]);
+        if !lane.queues[category].asks(at) {
+            return None;
+        }
+        let time = phy.block_ack_request_time(&lane.modulation);
+        let answer = phy.sifs + phy.block_ack_time(&lane.modulation) + lane.propagation * 2;
+        Some((room.first || time + answer <= room.time).then_some(time))
     }
 
     /// The frames of one queue that go into one transmission, with its air time.
@@ -182,15 +205,16 @@ impl<B> Cell<B> {
     /// `end` the medium is free then.
     fn arrive(&mut self, frame: Frame<B>, end: Time, air: Air) -> Option<Span> {
         let Frame { contender, lane: number, parts, .. } = frame;
+        if parts.is_empty() {
+            return self.ask(contender, number, air);
+        }
+        let aggregate = parts.len() > 1;
         let category = contender % self.categories;
         let lane = &mut self.lanes[number];
-        let answer = if parts.len() == 1 {
-            self.phy.ack_time(&lane.modulation)
-        } else {
-            self.phy.block_ack_time(&lane.modulation)
-        };
+        let answer =
+            if aggregate { self.phy.block_ack_time(&lane.modulation) } else { self.phy.ack_time(&lane.modulation) };
         let first = parts.first().map(|part| part.number);
-        let (mut again, mut read, mut given_up) = (Vec::new(), false, false);
+        let (mut again, mut read, mut dropped, mut given_up) = (Vec::new(), false, false, false);
         for mut part in parts {
             if air == Air::Clear && !lane.loss.strikes() {
                 read = true;
@@ -199,6 +223,7 @@ impl<B> Cell<B> {
             }
             part.tries += 1;
             if self.retries.is_some_and(|limit| part.tries > limit) {
+                dropped = true;
                 given_up |= Some(part.number) == first;
                 lane.counters.count_drop(DropReason::Retries);
                 self.counters.given_up += 1;
@@ -206,22 +231,45 @@ impl<B> Cell<B> {
                 again.push(part);
             }
         }
-        lane.queues[category].put_back(again.into_iter().rev());
-        while let Some(packet) = lane.queues[category].release() {
-            self.out.push_back((end, number as u32, packet));
+        if dropped || aggregate && !read {
+            lane.queues[category].will_request();
         }
-        let (answer, propagation) = (self.phy.sifs + answer, lane.propagation);
+        lane.queues[category].put_back(again.into_iter().rev());
+        let (answer, propagation, sender) = (self.phy.sifs + answer, lane.propagation, lane.sender);
+        self.release(number, category, end);
         if read {
             // The next receiver has its turn.
             self.contenders[contender].turn += 1;
             return Some(answer + propagation);
         }
         if given_up {
-            let sender = lane.sender;
             self.contenders[contender].reset(&mut self.dice[sender]);
         } else {
             self.back_off(contender);
         }
+        None
+    }
+
+    /// The receiver passes on at `at` the packets before which no frame is missing any more, as it has arrived or was dropped.
+    fn release(&mut self, lane: usize, category: usize, at: Time) {
+        while let Some(packet) = self.lanes[lane].queues[category].release() {
+            self.out.push_back((at, lane as u32, packet));
+        }
+    }
+
+    /// A request for a block acknowledgement has been sent: how long after its end the medium is free again, if it is answered.
+    /// The answer says that no frame of the aggregate was read, so that all are sent again. After as many requests without an
+    /// answer as a frame may have, they are sent again without one.
+    fn ask(&mut self, contender: usize, lane: usize, air: Air) -> Option<Span> {
+        let lane = &mut self.lanes[lane];
+        let queue = &mut lane.queues[contender % self.categories];
+        if air == Air::Clear && !lane.loss.strikes() {
+            queue.request = None;
+            return Some(self.phy.sifs + self.phy.block_ack_time(&lane.modulation) + lane.propagation);
+        }
+        let tries = queue.request.map_or(0, |tries| tries + 1);
+        queue.request = Some(tries).filter(|&tries| self.retries.is_none_or(|limit| tries <= limit));
+        self.back_off(contender);
         None
     }
 

@@ -1,11 +1,12 @@
 //! The packets that wait at a station for one receiver, and those that a receiver holds back.
 
+use super::config::CellConfig;
 use super::modulation::Modulation;
 use crate::counters::LinkCounters;
 use crate::loss::Loss;
 use crate::occupancy::Integral;
 use crate::packet::Packet;
-use crate::queue::{Backlog, Fates, QueueDiscipline};
+use crate::queue::{Backlog, DropReason, Fates, QueueDiscipline};
 use crate::time::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,6 +26,12 @@ pub(super) struct Queue<B> {
     ready: Time,
     /// Frames that have left the discipline and are to be sent, again or for the first time, in order.
     staged: VecDeque<Part<B>>,
+    /// Whether block acknowledgements are asked for.
+    requests: bool,
+    /// How often one has been asked for without an answer; `None` if there is nothing to ask for.
+    pub request: Option<u32>,
+    /// How long a packet may wait; `None` for ever.
+    lifetime: Option<Span>,
     /// The number of the next packet.
     next: u64,
     /// Packets that have arrived behind missing frames. The receiver of a block acknowledgement agreement passes frames
@@ -33,8 +40,34 @@ pub(super) struct Queue<B> {
 }
 
 impl<B> Queue<B> {
-    pub fn new(discipline: Box<dyn QueueDiscipline<B>>) -> Queue<B> {
-        Queue { discipline, ready: Time::NEVER, staged: VecDeque::new(), next: 0, held: BTreeMap::new() }
+    pub fn new(discipline: Box<dyn QueueDiscipline<B>>, config: &CellConfig) -> Queue<B> {
+        Queue {
+            discipline,
+            ready: Time::NEVER,
+            staged: VecDeque::new(),
+            requests: config.block_ack_request,
+            request: None,
+            lifetime: config.lifetime,
+            next: 0,
+            held: BTreeMap::new(),
+        }
+    }
+
+    fn is_over(&self, packet: &Packet<B>, at: Time) -> bool {
+        self.lifetime.is_some_and(|lifetime| at.since(packet.arrived) > lifetime)
+    }
+
+    /// The next transmission is a request for a block acknowledgement, if this cell has them: none came, or a frame was dropped that
+    /// had been sent, and the receiver must not wait for it.
+    pub fn will_request(&mut self) {
+        if self.requests {
+            self.request = self.request.or(Some(0));
+        }
+    }
+
+    /// Whether a block acknowledgement is to be asked for at `at`. Nobody asks before there is something to send.
+    pub fn asks(&self, at: Time) -> bool {
+        self.request.is_some() && self.has(at)
     }
 
     /// Whether it has something to send at `at`.
@@ -62,12 +95,20 @@ impl<B> Queue<B> {
 
     /// The next frame to send. A packet leaves the discipline when its frame is first sent.
     pub fn take(&mut self, at: Time, counters: &mut LinkCounters) -> Option<Part<B>> {
-        if let Some(part) = self.staged.pop_front() {
-            return Some(part);
+        while let Some(part) = self.staged.pop_front() {
+            if !self.is_over(&part.packet, at) {
+                return Some(part);
+            }
+            counters.count_drop(DropReason::Lifetime);
+            self.will_request();
         }
         while self.ready <= at {
             let packet = self.discipline.take(at, &mut self.ready, &mut Fates::new(counters));
             if let Some(packet) = packet {
+                if self.is_over(&packet, at) {
+                    counters.count_drop(DropReason::Lifetime);
+                    continue;
+                }
                 counters.served += 1;
                 counters.count_wait(packet.arrived, at);
                 self.next += 1;

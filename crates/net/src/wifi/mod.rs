@@ -122,7 +122,7 @@ impl<B: Clone + Send + 'static> Cell<B> {
                     Some(category) => format!("{}/{}", entry.name, category.name()),
                     None => entry.name.clone(),
                 };
-                Queue::new(link.queue.build(&Place { scale, name: &name, streams }))
+                Queue::new(link.queue.build(&Place { scale, name: &name, streams }), config)
             };
             lanes.push(Lane {
                 sender,
@@ -131,7 +131,7 @@ impl<B: Clone + Send + 'static> Cell<B> {
                 propagation: distance.propagation(),
                 loss: Loss::new(link.loss.clone(), streams.named(&format!("{}/loss", entry.name))),
                 queues: (0..categories).map(queue).collect(),
-                counters: LinkCounters::default(),
+                counters: LinkCounters { dropped_lifetime: config.lifetime.map(|_| 0), ..LinkCounters::default() },
                 waiting: Default::default(),
             });
         }

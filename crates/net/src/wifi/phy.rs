@@ -126,6 +126,8 @@ pub struct Phy {
 const ACK_BYTES: u64 = 14;
 /// Compressed block acknowledgement, bytes (clause 9.3.1.9.3).
 const BLOCK_ACK_BYTES: u64 = 32;
+/// Compressed request for a block acknowledgement, bytes (clause 9.3.1.8.3).
+const BLOCK_ACK_REQUEST_BYTES: u64 = 24;
 /// Between the parts of an aggregate, bytes (clause 9.7.1).
 const DELIMITER_BYTES: u64 = 4;
 /// SERVICE field and tail bits of an OFDM frame (clause 17.3.2).
@@ -264,6 +266,11 @@ impl Phy {
     /// The air time of the block acknowledgement of an aggregate.
     pub fn block_ack_time(&self, modulation: &Modulation) -> Span {
         self.air(self.control_preamble, self.control_coding, self.answer(modulation), BLOCK_ACK_BYTES)
+    }
+
+    /// The air time of a request for the block acknowledgement of an aggregate.
+    pub fn block_ack_request_time(&self, modulation: &Modulation) -> Span {
+        self.air(self.control_preamble, self.control_coding, self.answer(modulation), BLOCK_ACK_REQUEST_BYTES)
     }
 
     /// EIFS without DIFS: SIFS and an ACK at the slowest basic rate (clause 10.3.7).

@@ -52,12 +52,15 @@ fn drive(cell: Cell<u32>, offers: &[Offer]) -> Seen {
 fn standards() -> impl Strategy<Value = CellConfig> {
     let distances = prop::collection::vec(prop_oneof![Just(1.0), Just(40.0), Just(80.0)], 1..5);
     let retries = prop_oneof![Just(Some(0)), Just(Some(2)), Just(Some(7)), Just(None)];
-    (prop::sample::select(Standard::ALL.to_vec()), distances, retries, any::<bool>(), any::<bool>(), 1u32..9).prop_map(
-        |(standard, distances, retries, extended_space, aggregates, frames)| {
+    let lifetime = prop::option::of((1u64..30).prop_map(Span::from_millis));
+    let rules = (retries, any::<bool>(), any::<bool>(), lifetime);
+    (prop::sample::select(Standard::ALL.to_vec()), distances, rules, any::<bool>(), 1u32..9).prop_map(
+        |(standard, distances, (retries, extended_space, asks, lifetime), aggregates, frames)| {
             let stations = distances.into_iter().map(Metres).collect();
             let usual = CellConfig::new(Channel::of(standard), stations);
             let aggregation = usual.aggregation.filter(|_| aggregates).map(|a| Aggregation { frames, ..a });
-            CellConfig { retries, extended_space, aggregation, ..usual }
+            let block_ack_request = asks && aggregation.is_some();
+            CellConfig { retries, extended_space, aggregation, block_ack_request, lifetime, ..usual }
         },
     )
 }
@@ -195,6 +198,38 @@ fn what_is_lost_of_an_aggregate_is_sent_again_and_keeps_its_place() {
 }
 
 /// Stations of video have transmission opportunities of 3 ms: several frames follow each other after SIFS.
+/// After an aggregate without a block acknowledgement there is a request for it, as often as a frame may be sent.
+#[test]
+fn a_block_acknowledgement_that_did_not_come_is_asked_for() {
+    let transmissions = |block_ack_request: bool, loss: LossModel| {
+        let config = CellConfig { block_ack_request, ..of(Standard::N, 1) };
+        let seen = drive(cell(&config, &lossy(loss)), &[(0, 0, 1500, 0), (0, 0, 1500, 0), (0, 0, 1500, 0)]);
+        (seen.medium.transmissions, seen.medium.frames, seen.counters.delivered, seen.counters.dropped_retries)
+    };
+    assert_eq!(transmissions(true, LossModel::None), (1, 3, 3, 0));
+    // One frame of the aggregate arrives, so it is acknowledged.
+    assert_eq!(transmissions(true, LossModel::List { packets: vec![1, 2] }), (2, 5, 3, 0));
+    let all = |asks| transmissions(asks, LossModel::List { packets: vec![1, 2, 3] });
+    assert_eq!(all(false), (2, 6, 3, 0));
+    assert_eq!(all(true), (3, 6, 3, 0));
+    // Nothing is ever read: 7 attempts with the aggregate, and 7 requests after each but the last of them.
+    let never = |asks| transmissions(asks, LossModel::Uniform { p: 1.0 });
+    assert_eq!(never(false), (7, 21, 0, 3));
+    assert_eq!(never(true).0, never(false).0 + 6 * 7);
+}
+
+#[test]
+fn a_packet_is_dropped_at_the_end_of_its_lifetime() {
+    let lifetime = Span::from_millis(500);
+    let offers = vec![(0, 0, 1500, 0); 1000];
+    let seen =
+        drive(cell(&CellConfig { lifetime: Some(lifetime), ..of(Standard::B, 1) }, &lossy(LossModel::None)), &offers);
+    let (last, counters) = (seen.packets.last().unwrap().0, seen.counters);
+    assert!((499..503).contains(&(last.as_nanos() / 1_000_000)), "{last:?}");
+    assert!(counters.delivered > 200 && counters.dropped_lifetime == Some(1000 - counters.delivered), "{counters:?}");
+    assert_eq!(drive(cell(&of(Standard::B, 1), &lossy(LossModel::None)), &offers).counters.dropped_lifetime, None);
+}
+
 #[test]
 fn a_transmission_opportunity_is_used_up() {
     let config = CellConfig { aggregation: None, ..of(Standard::N, 1) };
@@ -250,5 +285,7 @@ fn what_is_wrong_is_refused_with_its_field() {
     assert_eq!(field(CellConfig { aggregation: Some(Aggregation { frames: 2, bytes: 3000 }), ..a() }), "aggregation");
     let cw = Parameters { cw_min: 14, ..a().parameters[0] };
     assert_eq!(field(CellConfig { parameters: vec![cw], ..a() }), "cw_min");
+    assert_eq!(field(CellConfig { block_ack_request: true, ..a() }), "block_ack_request");
+    assert_eq!(field(CellConfig { lifetime: Some(Span::ZERO), ..a() }), "lifetime");
     assert!(Span::from_micros(34) == haltere_net::wifi::Phy::new(Channel::of(Standard::A)).difs());
 }

@@ -14,6 +14,9 @@ pub enum Preset {
     /// A cell of 802.11n.
     #[serde(rename = "wifi")]
     Wifi,
+    /// A cell of 802.11n as ns-3 has it.
+    #[serde(rename = "ns3")]
+    Ns3,
     /// LTE.
     #[serde(rename = "4g", alias = "lte")]
     FourG,
@@ -104,6 +107,19 @@ const WIFI: [Setting; 7] = [
     set("retries", "6", "dot11ShortRetryLimit of 7 attempts: annex C, clause 10.3.4.4"),
     set("aggregate", "64", "window of the compressed block acknowledgement: clause 9.3.1.9.3"),
 ];
+const NS3: [Setting; 11] = [
+    set("standard", "802.11n", "WIFI_STANDARD_80211n"),
+    set("width", "20MHz", "the default of WifiPhy in the band of 5 GHz"),
+    set("streams", "1", "WifiPhy::MaxSupportedTxSpatialStreams"),
+    set("distance", "1m", "as cells without a preset"),
+    set("access", "edca", "QosSupported, which 802.11n needs"),
+    set("retries", "6", "WifiMac::FrameRetryLimit of 7 attempts"),
+    set("aggregate", "64", "MpduBufferSize; WifiMac::BE_MaxAmpduSize is 65535 bytes"),
+    set("eifs", "false", "WifiPhy: frames that collide at equal power are not detected, so that nobody waits for EIFS"),
+    set("block_ack_request", "true", "QosTxop::UseExplicitBarAfterMissedBlockAck"),
+    set("lifetime", "500ms", "WifiMacQueue::MaxDelay"),
+    set("queue", "500p", "WifiMacQueue::MaxSize"),
+];
 const FOUR_G: [Setting; 4] = [
     set("down.rate", "21.3Mbit/s", OPENSIGNAL),
     set("up.rate", "6.3Mbit/s", OPENSIGNAL),
@@ -186,8 +202,9 @@ const DATACENTRE: [Setting; 3] = [
 
 impl Preset {
     /// All presets.
-    pub const ALL: [Preset; 8] = [
+    pub const ALL: [Preset; 9] = [
         Preset::Wifi,
+        Preset::Ns3,
         Preset::FourG,
         Preset::FiveG,
         Preset::Geo,
@@ -210,6 +227,7 @@ impl Preset {
     pub const fn describe(self) -> (&'static str, &'static str) {
         match self {
             Preset::Wifi => ("wifi", "a cell of 802.11n with one antenna a station, at 20 MHz"),
+            Preset::Ns3 => ("ns3", "a cell of 802.11n as ns-3.44 has it, with its defaults"),
             Preset::FourG => ("4g", "LTE as measured in the USA in 2019"),
             Preset::FiveG => ("5g", "5G New Radio below 6 GHz as measured in 2021 and 2022"),
             Preset::Geo => ("geo", "a geostationary satellite as measured in 2021"),
@@ -225,13 +243,14 @@ impl Preset {
 
     /// Whether it is a cell, and not a link.
     pub const fn is_cell(self) -> bool {
-        matches!(self, Preset::Wifi)
+        matches!(self, Preset::Wifi | Preset::Ns3)
     }
 
     /// Its numbers.
     pub fn settings(self) -> Vec<Setting> {
         let parts: &[&[Setting]] = match self {
             Preset::Wifi => &[&WIFI],
+            Preset::Ns3 => &[&NS3],
             Preset::FourG => &[&FOUR_G, &LTE, &FOUR_G_UP],
             Preset::FiveG => &[&FIVE_G],
             Preset::Geo => &[&GEO],
@@ -247,8 +266,10 @@ impl Preset {
     pub fn table(self) -> Value {
         let mut table = Map::new();
         for setting in self.settings() {
-            let number = setting.value.parse::<serde_json::Number>();
-            let value = number.map_or_else(|_| Value::from(setting.value), Value::Number);
+            let value = serde_json::from_str(setting.value)
+                .ok()
+                .filter(|value: &Value| value.is_number() || value.is_boolean());
+            let value = value.unwrap_or_else(|| Value::from(setting.value));
             put(&mut table, setting.field, value);
         }
         Value::Object(table)
@@ -269,7 +290,7 @@ impl Preset {
     pub(super) fn cell(self, path: &str) -> Result<CellSpec, ScenarioError> {
         if !self.is_cell() {
             let name = self.describe().0;
-            let message = format!("{name:?} is a link: give it as the preset of a link, and cells \"wifi\"");
+            let message = format!("{name:?} is a link: give it as the preset of a link, and cells \"wifi\" or \"ns3\"");
             return Err(error(format!("{path}.preset"), message));
         }
         self.read(path)

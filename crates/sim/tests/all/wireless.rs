@@ -130,6 +130,14 @@ fn fields_beside_a_preset_go_before_it() {
     let given = scenario(&json!({ "topology": cell, "flows": flows }));
     let result = run(&given, 1, 0).unwrap();
     assert!(result.cells[0].retries == 0 && result.cells[0].dropped_retries > 5);
+    // What a standard does not have is left out of the preset, and refused where it is given.
+    let cell = |fields: Value| {
+        Scenario::from_json(&json!({ "topology": { "kind": "cell", "cell": fields }, "flows": flows }).to_string())
+    };
+    assert!(cell(json!({ "preset": "ns3", "standard": "802.11a" })).is_ok());
+    assert!(cell(json!({ "preset": "ns3", "aggregate": 1 })).is_ok());
+    let refused = cell(json!({ "standard": "802.11a", "block_ack_request": true })).unwrap_err();
+    assert_eq!(refused.path, "topology.cell.block_ack_request");
 }
 
 #[test]

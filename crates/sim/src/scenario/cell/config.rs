@@ -83,17 +83,23 @@ impl CellSpec {
     /// Gives the fields that are not given the values of the preset.
     fn fill(&mut self, path: &str) -> Result<(), ScenarioError> {
         let Some(preset) = self.preset else { return Ok(()) };
-        let CellSpec { distance, standard, width, streams, access, retries, aggregate, .. } = preset.cell(path)?;
+        let usual = preset.cell(path)?;
         // Another standard has another width, other streams and another rule.
         if self.standard.is_none() {
-            self.standard = standard;
-            self.width = self.width.or(width);
-            self.streams = self.streams.or(streams);
-            self.access = self.access.or(access);
-            self.aggregate = self.aggregate.or(aggregate);
+            self.standard = usual.standard;
+            self.width = self.width.or(usual.width);
+            self.streams = self.streams.or(usual.streams);
+            self.access = self.access.or(usual.access);
+            self.aggregate = self.aggregate.or(usual.aggregate);
         }
-        self.distance = self.distance.or(distance);
-        self.retries = self.retries.or(retries);
+        if self.channel().standard.aggregates() && self.aggregate != Some(1) {
+            self.block_ack_request = self.block_ack_request.or(usual.block_ack_request);
+        }
+        self.distance = self.distance.or(usual.distance);
+        self.retries = self.retries.or(usual.retries);
+        self.eifs = self.eifs.or(usual.eifs);
+        self.lifetime = self.lifetime.or(usual.lifetime);
+        self.queue = self.queue.take().or(usual.queue);
         Ok(())
     }
 
@@ -195,6 +201,8 @@ impl CellSpec {
                 if frames == 1 { None } else { Some(usual.map_or(most, |u| wifi::Aggregation { frames, ..u })) };
         }
         config.extended_space = self.eifs.unwrap_or(true);
+        config.block_ack_request = self.block_ack_request.unwrap_or(false);
+        config.lifetime = self.lifetime.map(|q| q.0);
         let radio = self.radio.unwrap_or_default();
         config.radio = radio.over(config.radio, &format!("{path}.radio"))?;
         config

@@ -17,7 +17,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CellSpec {
-    /// The preset whose values the fields have that are not given: `wifi` (`haltere presets`).
+    /// The preset whose values the fields have that are not given: `wifi` or `ns3` (`haltere presets`).
     pub preset: Option<Preset>,
     /// Its name in results (default: `cell`).
     pub name: Option<String>,
@@ -51,6 +51,11 @@ pub struct CellSpec {
     pub aggregate: Option<u32>,
     /// Whether stations wait for EIFS after a frame that they could not read (default true).
     pub eifs: Option<bool>,
+    /// Whether a sender asks for a block acknowledgement that did not come (BlockAckReq) before it sends the frames again
+    /// (default false). 802.11n and 802.11ac only.
+    pub block_ack_request: Option<bool>,
+    /// How long a packet may wait to be sent, or sent again, before it is dropped, such as "500ms" (default: for ever).
+    pub lifetime: Option<Quantity<Span>>,
     /// The radio of all stations.
     pub radio: Option<RadioSpec>,
     /// The queue of each direction of each station; with `edca` it stands once for each access category (default 1000p).
