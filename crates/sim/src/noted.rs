@@ -1,7 +1,8 @@
 //! The bytes that flows have received, noted while a run goes on.
 
 use crate::build::Run;
-use crate::world::{Process, ProcessId, Stall};
+use crate::run::Ends;
+use crate::world::Stall;
 use haltere_net::{Span, Time};
 
 /// How often a recorded run notes what each flow has received.
@@ -52,12 +53,7 @@ impl Notes {
 
     /// Runs until `until`, and notes what flows have received: for the series at the beginning, every [`NOTED`], and at the
     /// end; for the steps at their times.
-    pub fn go(
-        &mut self,
-        run: &mut Run,
-        until: Time,
-        mut done: impl FnMut(&[Process], ProcessId) -> bool,
-    ) -> Result<bool, Stall> {
+    pub fn go(&mut self, run: &mut Run, until: Time, ends: &mut Ends) -> Result<bool, Stall> {
         let mut series_due = run.world.now();
         loop {
             let now = run.world.now();
@@ -70,7 +66,7 @@ impl Notes {
                 return Ok(false);
             }
             let step_due = self.steps.as_ref().map_or(Time::NEVER, Steps::next);
-            match run.world.run(until.min(series_due).min(step_due), &mut done) {
+            match run.world.run(until.min(series_due).min(step_due), |all, called| ends.reached(all, called)) {
                 Ok(false) => {}
                 over => {
                     let now = run.world.now();

@@ -204,7 +204,6 @@ fn drive(
     let files = beside.files;
     let mut run = build(fidelity, scenario, seed_and_replication, beside)?;
     let mut ends = Ends::of(&run);
-    let mut done = |processes: &[Process], called: ProcessId| ends.reached(processes, called);
     let end = Time::ZERO + scenario.end();
     let held = vec![None; run.world.topology().edges().len()];
     let mut baseline = Baseline { from: Time::ZERO, bytes: vec![(0, 0); run.flows.len()], held };
@@ -212,14 +211,14 @@ fn drive(
     let mut notes = Notes::new(if files.is_some() { flows } else { 0 }, flows, scenario.rate_window);
     let mut outcome = Ok(false);
     if let Some(from) = scenario.measure_from().map(|from| Time::ZERO + from) {
-        outcome = notes.go(&mut run, from, &mut done);
+        outcome = notes.go(&mut run, from, &mut ends);
         for (flow, bytes) in baseline.bytes.iter_mut().enumerate() {
             *bytes = (received(&run, flow), run.receiver(flow).received_wire_bytes);
         }
         (baseline.from, baseline.held) = (from, run.world.held());
     }
     if outcome == Ok(false) {
-        outcome = notes.go(&mut run, end, &mut done);
+        outcome = notes.go(&mut run, end, &mut ends);
     }
     let measured = scenario.duration.map(|d| d.whole.saturating_sub(d.measure_from.unwrap_or(Span::ZERO)));
     let mut result = run.result(outcome, &baseline, measured);

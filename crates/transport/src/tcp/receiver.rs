@@ -283,6 +283,7 @@ impl Receiver {
 
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
+    #[inline]
     fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Sender) {
         match self.last_data {
             // With the least delay, nothing changes while data comes without pauses.
@@ -361,6 +362,7 @@ impl Receiver {
 
     /// RFC 5681 section 4.2, RFC 9293 section 3.8.6.3: acknowledges every second full segment; in quick mode at once,
     /// otherwise delayed.
+    #[inline]
     fn schedule(&mut self, now: Time, srtt: Option<Span>) {
         if self.due == Due::Now {
             return;
@@ -445,14 +447,9 @@ impl Receiver {
         if self.window.is_half_taken(self.stored(), self.elsewhere()) {
             self.quick = 0;
         }
-        let flushed = self.flush.take();
-        let counts = self.due != Due::No || flushed.is_some();
-        if let Some(blocks) = flushed {
-            s.set_sack(blocks.into_iter().take(usize::from(self.blocks)));
-        } else if self.duplicate.0 < self.duplicate.1 || !self.recent.list().is_empty() {
-            let duplicate = Some(std::mem::take(&mut self.duplicate)).filter(|(start, end)| self.dsack && start < end);
-            let blocks = duplicate.into_iter().chain(self.recent.list().iter().copied());
-            s.set_sack(blocks.take(usize::from(self.blocks)));
+        let counts = self.due != Due::No || self.flush.is_some();
+        if self.flush.is_some() || self.duplicate.0 < self.duplicate.1 || !self.recent.list().is_empty() {
+            self.report_blocks(s);
         }
         if counts {
             self.quick = self.quick.saturating_sub(1);
@@ -467,6 +464,17 @@ impl Receiver {
         self.compressed = 0;
         self.compressed_until = Time::NEVER;
         self.acked = self.next;
+    }
+
+    /// Fills in the SACK blocks: those of a compressed acknowledgement, or the data that arrived twice and the newest blocks.
+    #[inline(never)]
+    fn report_blocks(&mut self, s: &mut Segment) {
+        if let Some(blocks) = self.flush.take() {
+            return s.set_sack(blocks.into_iter().take(usize::from(self.blocks)));
+        }
+        let duplicate = Some(std::mem::take(&mut self.duplicate)).filter(|(start, end)| self.dsack && start < end);
+        let blocks = duplicate.into_iter().chain(self.recent.list().iter().copied());
+        s.set_sack(blocks.take(usize::from(self.blocks)));
     }
 
     /// Offers a window from `start` on, which is where the data in order ends or beyond.

@@ -27,6 +27,8 @@ pub(crate) struct Window {
     pub from: u64,
     pub measured: u64,
     pub card: NetworkCard,
+    /// The share of the buffer that is window, in 256ths.
+    share: u8,
     /// Whether it was given, and is not the share of a buffer.
     pub given: bool,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
@@ -56,17 +58,18 @@ pub(crate) enum Arrival {
 impl Window {
     /// The part of the window for which this memory leaves no room.
     fn window_of(&self, memory: u64) -> u64 {
-        memory.saturating_mul(self.card.window_share()).div_ceil(256)
+        memory.saturating_mul(self.share.into()).div_ceil(256)
     }
 
     pub fn new(config: &Config) -> Window {
         let buffer = config.initial_receive_window.min(MOST_WINDOW);
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
         let announced = config.mss();
-        let clamp = (buffer / 128).saturating_mul(config.network_card.window_share()).min(max).max(buffer);
+        let share = config.network_card.window_share();
+        let clamp = (buffer / 128).saturating_mul(share).min(max).max(buffer);
         let given = clamp == buffer;
         // Linux scales so that the memory of the largest buffer could be offered (`tcp_select_initial_window`).
-        let most = if given { max } else { (max * 256).div_ceil(config.network_card.window_share()) };
+        let most = if given { max } else { (max * 256).div_ceil(share) };
         let scale = (most.max(1).ilog2() as u8).saturating_sub(15).min(MOST_SCALE);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
@@ -79,6 +82,7 @@ impl Window {
             from: 0,
             measured: buffer.min(10 * announced),
             card: config.network_card,
+            share: share as u8,
             given,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
@@ -93,18 +97,20 @@ impl Window {
     /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
     /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
     pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
-        let taken = held.memory;
-        let (taken, increment) = match arrival {
+        let (stored, len) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
-            Arrival::InOrder { len } => {
-                (taken + self.card.memory(len), self.increment(len, self.card.of_data(len), mss))
-            }
-            Arrival::Appended { len } => {
-                (taken + self.card.appended(len), self.increment(len, self.card.of_data(len), mss))
-            }
-            Arrival::BehindGap { len } => (taken, self.increment(len, self.card.memory(len), mss)),
+            Arrival::InOrder { len } => (self.card.memory(len), len),
+            Arrival::Appended { len } => (self.card.appended(len), len),
+            Arrival::BehindGap { len } => (0, len),
         };
-        self.enlarge(self.window_of(taken), increment)
+        let room = self.clamp.saturating_sub(self.window_of(held.memory + stored)).saturating_sub(self.space);
+        if room == 0 {
+            return false;
+        }
+        let memory = if stored > 0 { self.card.of_data(len) } else { self.card.memory(len) };
+        let increment = self.increment(len, memory, mss);
+        self.space += room.min(increment);
+        increment > 0
     }
 
     /// The window that an acknowledgement offers to a peer with segments of `mss`: what arrivals have opened, as far as `taken` bytes of
@@ -139,12 +145,6 @@ impl Window {
 
     fn announced(&self) -> u64 {
         u64::from(self.announced)
-    }
-
-    fn enlarge(&mut self, taken: u64, increment: u64) -> bool {
-        let room = self.clamp.saturating_sub(taken).saturating_sub(self.space);
-        self.space += room.min(increment);
-        room > 0 && increment > 0
     }
 
     /// How much a segment that takes so much memory increases the window: by less if the host's overhead is much of it, and then only

@@ -241,7 +241,8 @@ impl Sender {
         let (mut sequence, mut newest, mut delayed) = (None, None, false);
         if let (Some(first), Some(last), false) = (d.first_acked, d.last_acked, d.retransmitted_acked) {
             sequence = Some(now.since(self.clock.stamp(first)));
-            newest = Some(now.since(self.clock.stamp(last)));
+            // Segments of one super-segment leave at one time.
+            newest = if last == first { sequence } else { Some(now.since(self.clock.stamp(last))) };
             delayed = d.acked == 1 && prior_sacked == 0 && d.sacked == 0 && self.una - prior_una < self.mss;
         }
         if let (Some(first), Some(last)) = (d.first_sacked, d.last_sacked) {

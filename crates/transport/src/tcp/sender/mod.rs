@@ -351,7 +351,7 @@ impl Sender {
     /// Whether there is neither new data nor anything in flight, as mostly at a receiver.
     #[inline]
     fn has_nothing_to_send(&self) -> bool {
-        self.unsent() == 0 && self.board.is_empty() && self.forced.is_none() && self.order == Order::LostFirst
+        self.board.is_empty() && self.unsent() == 0 && self.forced.is_none() && self.order == Order::LostFirst
     }
 
     fn pick(&mut self, cx: &mut Cx<'_>) -> Option<Outgoing> {
