@@ -30,9 +30,13 @@ const PREFIX: u8 = 8;
 const FIRST_PORT: u16 = 32_768;
 /// The kernel's time at the start of the run, counted from the end of its boot: it is set up in between.
 ///
-/// Servers take their time: Apache looks after its children once a second. The timers' phase is that after one second (`Boot::origin`), ten
-/// times 512 ticks later.
-const LEAD: Span = Span::from_millis(1000 + 10 * 2048);
+/// Servers take their time: Apache looks after its children once a second. A run without a phase starts at an edge of the coarsest level of
+/// the kernel's timer wheels, as the model's does: its count of ticks began with [`INITIAL_TICKS`], and is a multiple of 512 then.
+const LEAD: Span = Span::from_millis(TICK_MS * (INITIAL_TICKS - 135 * 512) - ORIGIN.as_nanos() / 1_000_000);
+/// How many ticks before zero a kernel's count begins (Linux: `INITIAL_JIFFIES`, five minutes).
+const INITIAL_TICKS: u64 = 300 * 1000 / TICK_MS;
+/// A tick at HZ = 250.
+const TICK_MS: u64 = 4;
 /// The time of a kernel's own clock (`CLOCK_MONOTONIC`) when the run begins, of a kernel with this phase ([`End::phase`]).
 pub fn epoch(phase: Span) -> Span {
     ORIGIN + phase + LEAD

@@ -304,6 +304,10 @@ impl Connection {
 
     #[inline(always)]
     fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
+        if self.rx.is_overtaken(s) {
+            self.handshake.ack |= self.rx.answer_overtaken(s, cx.now);
+            return;
+        }
         self.rx.echo.count(ecn);
         self.tx.on_ack(s, cx);
         self.rx.watch(cx);

@@ -113,6 +113,8 @@ pub(super) struct Receiver {
     pub held: u64,
     waiting: Waiting,
     order: Sequence,
+    /// The timestamp of when an acknowledgement that had been overtaken was answered last; 0 if none was.
+    answered: u32,
     /// Whether the window is that of an MPTCP connection, and the bytes that the connection holds.
     shared: Option<u64>,
 }
@@ -171,6 +173,7 @@ impl Receiver {
             held: 0,
             waiting: Waiting::default(),
             order: Sequence::default(),
+            answered: 0,
             shared: None,
         }
     }
@@ -189,6 +192,13 @@ impl Receiver {
             Some(fin) => end <= fin && (!s.fin || end == fin),
             None => end >= highest,
         }
+    }
+
+    /// Whether a segment ends before the last acknowledgement: it lies outside the window, and nothing in it counts (RFC 9293 section
+    /// 3.10.7.4; Linux: `tcp_sequence`). One that conceals gaps looks at what fills them.
+    #[inline]
+    pub(super) fn is_overtaken(&self, s: &Segment) -> bool {
+        s.end() < self.acked && self.misbehaves.is_none()
     }
 
     /// Processes a segment's timestamp and data. `own` is the sending half.

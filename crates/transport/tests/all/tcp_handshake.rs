@@ -2,6 +2,7 @@
 
 use crate::trace;
 
+use haltere_net::cx::Metric;
 use haltere_net::{Span, Time};
 use haltere_transport::tcp::segment::Kind;
 use haltere_transport::{CloseReason, Endpoint, Event, Role};
@@ -129,6 +130,28 @@ fn both_ends_close_in_order() {
     assert_eq!(server.events.last(), Some(&Event::Closed));
     server.at(10_000.0);
     assert_trace!(server, []);
+}
+
+/// Linux answers what lies before its window (`tcp_send_dupack`), acknowledgements without data once in 500 ms.
+#[test]
+fn a_segment_that_was_overtaken_is_answered_and_counts_for_nothing() {
+    let mut server = Bench::established(config(Role::Server));
+    server.data(0, 1000).data(1000, 1000).write(1000);
+    assert_trace!(server, ["100 ack 1000", "100 ack 2000", "100 0..1000"]);
+    let overtaken = |server: &mut Bench, at: f64| {
+        server.at(at).receive(Kind::Data, |s| (s.seq, s.ack) = (500, 1000));
+    };
+    overtaken(&mut server, 110.0);
+    overtaken(&mut server, 120.0);
+    assert_trace!(server, ["110 ack 2000"]);
+    server.at(130.0).data(0, 1000);
+    assert_trace!(server, ["130 ack 2000 sack 0..1000"]);
+    overtaken(&mut server, 611.0);
+    assert!(server.segments().iter().any(|(_, s)| s.len == 0 && s.ack == 2000));
+    // What they acknowledged is still on its way, until an acknowledgement in order comes.
+    assert_eq!(server.metric(Metric::BytesInFlight), 1000);
+    server.ack(1000);
+    assert_eq!(server.metric(Metric::BytesInFlight), 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Data behind a gap: how it is held and reported, and the compression of its acknowledgements.
 
-use super::{Arrival, Due, Receiver, Sender};
+use super::{Arrival, Due, Receiver, Segment, Sender};
 use crate::tcp::memory::Stored;
 use crate::tcp::ticks::timestamp;
 use haltere_net::Time;
@@ -10,7 +10,26 @@ const UNCOMPRESSED: u8 = 3;
 /// The number of blocks that an ACK is sure to report beside a new one (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_BLOCKS: usize = 2;
 
+/// The least time from one answer to an overtaken acknowledgement to the next, ms (Linux: `tcp_invalid_ratelimit`).
+const ANSWERS_APART: u32 = 500;
+
 impl Receiver {
+    /// Answers a segment that has been overtaken by an acknowledgement, and returns whether it does: data each time, acknowledgements
+    /// rarely, as two ends could answer each other for ever (Linux: `tcp_send_dupack`, `tcp_oow_rate_limited`).
+    pub(in crate::tcp) fn answer_overtaken(&mut self, s: &Segment, now: Time) -> bool {
+        let at = timestamp(now);
+        if s.seq < s.end() {
+            self.duplicate = (s.seq, s.end());
+            self.enter_quick();
+        } else if self.answered != 0 && at.wrapping_sub(self.answered) < ANSWERS_APART {
+            return false;
+        } else {
+            self.answered = at;
+        }
+        self.due = Due::Now;
+        true
+    }
+
     /// Takes `[start, end)`, which has `len` bytes of data.
     pub(super) fn take_out_of_order(&mut self, start: u64, end: u64, len: u64) {
         // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).

@@ -158,6 +158,9 @@ impl Bench {
             ..Segment::bare(kind, self.peer_next)
         };
         fill(&mut segment);
+        if segment.fin {
+            self.peer_next = self.peer_next.max(segment.end());
+        }
         if self.last_timestamp == 0 {
             (segment.timestamp, segment.echo) = (0, 0);
         }
