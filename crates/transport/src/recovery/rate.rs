@@ -123,6 +123,12 @@ impl RateSampler {
         }
     }
 
+    /// Records that `bytes` arrived twice: they count as delivered (Linux: `tcp_dsack_seen`).
+    pub fn on_duplicate(&mut self, now: Time, bytes: u64) {
+        self.delivered += bytes;
+        self.delivered_time = now;
+    }
+
     /// Records that `bytes` are declared lost.
     #[inline]
     pub fn on_lost(&mut self, bytes: u64) {

@@ -304,7 +304,7 @@ impl Connection {
 
     #[inline(always)]
     fn on_established(&mut self, s: &Segment, ecn: Ecn, cx: &mut Cx<'_>) {
-        if self.rx.is_overtaken(s) {
+        if self.rx.is_overtaken(s) && !self.is_only_disordered(s) {
             self.handshake.ack |= self.rx.answer_overtaken(s, cx.now);
             return;
         }
@@ -321,6 +321,14 @@ impl Connection {
             self.events.push_back(Event::Readable(StreamId(0)));
         }
         self.tell_ends();
+    }
+
+    /// Whether an old segment is an acknowledgement that says nothing new: it was overtaken on its way, which does no harm (Linux:
+    /// `tcp_disordered_ack`).
+    #[cold]
+    fn is_only_disordered(&self, s: &Segment) -> bool {
+        let replay = (self.tx.rtt.rto().scaled(6, 5).as_nanos() / 1_000_000) as u32;
+        s.seq == self.rx.next && s.end() == s.seq && self.tx.repeats(s) && self.rx.age(s) <= replay
     }
 
     #[inline(always)]

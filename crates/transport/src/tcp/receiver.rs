@@ -23,6 +23,8 @@ use rtt::ReceiverRtt;
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
+/// By how much a timestamp may be older than that of a segment in order, ms (Linux: `TCP_PAWS_WINDOW`).
+const REPLAY: u32 = 1;
 /// The number of acknowledgements that are sent at once after a mark.
 const QUICK_AFTER_MARK: u32 = 2;
 
@@ -194,11 +196,19 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment ends before the last acknowledgement: it lies outside the window, and nothing in it counts (RFC 9293 section
-    /// 3.10.7.4; Linux: `tcp_sequence`). One that conceals gaps looks at what fills them.
+    /// Whether a segment is old, so that nothing in it counts: it ends before the last acknowledgement, which is outside the window
+    /// (RFC 9293 section 3.10.7.4; Linux: `tcp_sequence`), or its timestamp is older than that of a segment in order (PAWS, RFC 7323
+    /// section 5; Linux: `tcp_paws_check`). A receiver that conceals gaps looks at what fills them.
     #[inline]
     pub(super) fn is_overtaken(&self, s: &Segment) -> bool {
-        s.end() < self.acked && self.misbehaves.is_none()
+        (s.end() < self.acked || self.age(s) > REPLAY) && self.misbehaves.is_none()
+    }
+
+    /// By how much the timestamp of a segment is older than that of the last one in order, ms.
+    #[inline]
+    pub(super) fn age(&self, s: &Segment) -> u32 {
+        let age = self.recent_timestamp.wrapping_sub(s.timestamp);
+        if s.timestamp == 0 || age > i32::MAX as u32 { 0 } else { age }
     }
 
     /// Processes a segment's timestamp and data. `own` is the sending half.

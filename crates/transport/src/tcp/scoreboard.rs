@@ -74,6 +74,8 @@ pub(super) struct Delivery {
     pub sacked: u32,
     /// Segments delivered: newly SACKed, or acknowledged without having been SACKed.
     pub delivered: u32,
+    /// Segments that arrived twice, by a duplicate SACK. They count as delivered, but are no progress.
+    pub duplicates: u32,
     /// A retransmitted segment was acknowledged cumulatively.
     pub retransmitted_acked: bool,
     /// A segment below `high_seq` that was never retransmitted was delivered. F-RTO uses this.

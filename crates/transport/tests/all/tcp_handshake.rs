@@ -154,6 +154,19 @@ fn a_segment_that_was_overtaken_is_answered_and_counts_for_nothing() {
     assert_eq!(server.metric(Metric::BytesInFlight), 0);
 }
 
+/// PAWS (RFC 7323 section 5): data whose timestamp is more than a millisecond older than that of a segment in order is not stored.
+#[test]
+fn data_that_is_older_than_data_in_order_is_not_stored() {
+    let blocks = |stale: u32| {
+        let mut server = Bench::established(with_timestamps(Role::Server));
+        server.at(200.0).data(0, 1000);
+        server.at(210.0).receive(Kind::Data, |s| (s.seq, s.len, s.timestamp) = (2000, 1000, s.timestamp - 10 - stale));
+        server.segments().last().map(|(_, s)| (s.ack, s.sack_blocks().collect::<Vec<_>>()))
+    };
+    assert_eq!(blocks(1), Some((1000, vec![(2000, 3000)])));
+    assert_eq!(blocks(2), Some((1000, vec![])));
+}
+
 #[test]
 fn a_lost_fin_is_sent_again_and_a_closed_end_still_answers_one() {
     let mut server = Bench::established(config(Role::Server));

@@ -19,8 +19,10 @@ impl Receiver {
     pub(in crate::tcp) fn answer_overtaken(&mut self, s: &Segment, now: Time) -> bool {
         let at = timestamp(now);
         if s.seq < s.end() {
-            self.duplicate = (s.seq, s.end());
-            self.enter_quick();
+            if s.seq < self.next {
+                self.duplicate = (s.seq, s.end().min(self.next));
+                self.enter_quick();
+            }
         } else if self.answered != 0 && at.wrapping_sub(self.answered) < ANSWERS_APART {
             return false;
         } else {

@@ -33,6 +33,11 @@ impl Sender {
         ack <= self.nxt && ack.saturating_add(self.largest_window) >= self.una
     }
 
+    /// Whether a segment acknowledges and offers no more than is known.
+    pub(in crate::tcp) fn repeats(&self, s: &Segment) -> bool {
+        s.ack == self.una && s.ack + s.window <= self.window_end
+    }
+
     /// Processes the acknowledgement of a segment.
     pub(in crate::tcp) fn on_ack(&mut self, s: &Segment, cx: &mut Cx<'_>) {
         let now = cx.now;
@@ -65,7 +70,9 @@ impl Sender {
         let mut d = Delivery::default();
         let mut duplicate = None;
         if s.sacks > 0 {
-            duplicate = self.take_duplicate_sack(s, prior.una);
+            if let Some((block, segments)) = self.take_duplicate_sack(s, prior.una) {
+                (duplicate, d.duplicates) = (Some(block), segments);
+            }
             self.take_sacks(s.sack_blocks().skip(usize::from(duplicate.is_some())), prior.una, &mut d);
         }
         self.take_cumulative(&mut d);
@@ -87,7 +94,7 @@ impl Sender {
         let prior_delivered = self.sampler.pending_prior_delivered();
         self.rack.update_window(prior_delivered, self.sampler.delivered());
         self.take_count(s, u64::from(d.delivered));
-        self.tell_echo(u64::from(d.delivered) * self.mss, now);
+        self.tell_echo(u64::from(d.delivered + d.duplicates) * self.mss, now);
         self.tell_arrival(s, rtt, prior_delivered, cx.now);
         let plain = !(advanced || s.len > 0 || window_update);
         if self.tlp.is_some() {
@@ -135,7 +142,7 @@ impl Sender {
 
     /// An acknowledgement with nothing in flight may still report that a repair or a probe was unnecessary.
     fn take_late_duplicate(&mut self, s: &Segment, answer: Answer, now: Time) {
-        let duplicate = self.take_duplicate_sack(s, self.una);
+        let duplicate = self.take_duplicate_sack(s, self.una).map(|(block, _)| block);
         if duplicate.is_some() {
             self.fast_retransmit_alert(s, &Delivery::default(), Answer::Other, now);
         }
@@ -275,7 +282,7 @@ impl Sender {
     /// that acknowledges new data in order, whatever part of a segment or number of segments that is.
     fn told(&self, d: &Delivery, prior: &Prior) -> u64 {
         let counts = self.rules.byte_counting || self.una == prior.una;
-        if counts { u64::from(d.delivered) * self.mss } else { self.mss }
+        if counts { u64::from(d.delivered + d.duplicates) * self.mss } else { self.mss }
     }
 
     /// Passes the ACK to congestion control, or to PRR during a reduction.
@@ -287,18 +294,15 @@ impl Sender {
         (rtt, delayed): (Option<Span>, bool),
         cx: &mut Cx<'_>,
     ) {
-        let (delivered, told) = (u64::from(d.delivered) * self.mss, self.told(d, prior));
+        let (delivered, told) = (u64::from(d.delivered + d.duplicates) * self.mss, self.told(d, prior));
         let lost = self.sampler.lost().saturating_sub(prior.lost);
         let in_flight = self.in_flight();
         let rate = self.sampler.sample(self.rtt.min());
         if let Some(prr) = &mut self.prr {
             prr.on_ack(PrrAck { delivered, in_flight, safe: self.una > prior.una && lost == 0, mss: self.mss });
         }
-        let progress = if self.episode.reordering > self.rules.loss_threshold {
-            told > 0
-        } else {
-            d.acked > 0 || (!self.rules.byte_counting && self.una > prior.una)
-        };
+        let arrived = if self.episode.reordering > self.rules.loss_threshold { d.delivered } else { d.acked };
+        let progress = arrived > 0 || (!self.rules.byte_counting && self.una > prior.una);
         let ack = cc::Ack {
             now: self.rack.now,
             delivered: told,

@@ -113,7 +113,9 @@ pub(super) struct Sender {
     pub(super) fin: bool,
     pub(super) window_end: u64,
     /// The largest window the peer has offered.
-    largest_window: u64,
+    pub(super) largest_window: u64,
+    /// Segments that the peer said arrived twice (Linux: `dsack_dups`).
+    pub(super) duplicates: u32,
     pub(super) phase: Phase,
     pub(super) episode: Episode,
     pub(super) rack: Rack,
@@ -180,6 +182,7 @@ impl Sender {
             fin: false,
             window_end: 0,
             largest_window: 0,
+            duplicates: 0,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
             rack: Rack::default(),
