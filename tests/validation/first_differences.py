@@ -1,11 +1,13 @@
 """Counts the packets that agree before model and kernel differ.
 
-Usage: `first_differences.py [--wide N] [--only TEXT] [--each]`.
+Usage: `first_differences.py [--wide N | --disturbed N] [--only TEXT] [--each]`.
 
 Runs a grid of bare transfers over congestion controls, loss rates, round trips, queues and sizes, each with the same
 losses in the model and on kernels that are nodes of the simulator. Prints a table of medians for
 `docs/explanation/validation.md`, and with `--each` a line for each transfer. With `--wide N` it draws N transfers at
-random instead, over 1 to 1000 Mbit/s, 1 to 300 ms and queues that mark, and counts those without a difference.
+random instead, over 1 to 1000 Mbit/s, 1 to 300 ms and queues that mark, and counts those without a difference. With
+`--disturbed N` the network disturbs each of them as well: packets overtake each other, the link fails, its rate or
+delay changes.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import statistics
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import Difference, first_difference
@@ -36,6 +39,10 @@ WIDE_SIZES = ("20kB", "100kB", "500kB", "2MB", "8MB")
 WIDE_QUEUES = ("0.25bdp", "0.5bdp", "1bdp", "2bdp", "4bdp", "fq_codel", "codel:ecn=true", "red:ecn=true")
 MARKING = ("codel:ecn=true", "red:ecn=true", "fq_codel")
 WIDE_LOSSES = ("0%", "0.1%", "0.5%", "2%")
+REORDERING = ("500us", "2ms", "10ms")
+OUTAGES = ("100ms", "400ms", "2s")
+DISTURBANCES = ("reordering", "outage", "rate", "delay")
+"""What the network does besides: changes of rate and delay, and outages, come when half of the transfer is over."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,31 @@ class Cell:
     size: str
     replication: int
     rate: str = "20Mbit/s"
+    disturbance: str = ""
+    amount: str = ""
 
     @property
     def key(self) -> str:
         """Its name in files and lines."""
         rate = "" if self.rate == Cell.rate else f"{self.rate}-"
-        return f"{self.control}-{self.loss}-{rate}{self.rtt}-{self.queue}-{self.size}-{self.replication}"
+        disturbance = f"{self.disturbance}={self.amount}-" if self.disturbance else ""
+        place = f"{rate}{self.rtt}-{self.queue}-{self.size}-{self.replication}"
+        return f"{self.control}-{self.loss}-{disturbance}{place}"
+
+    @property
+    def down(self) -> dict[str, Any]:
+        """The fields of the link from the server by which it is disturbed."""
+        half = _ms(self.rtt) * 2 + _ms(self.rtt) / 2 + _bits(self.size) / _bits(self.rate) * 500
+        at = f"{half:.0f}ms"
+        match self.disturbance:
+            case "reordering":
+                return {"jitter": {"spread": self.amount, "distribution": "normal", "reorder": True}}
+            case "outage":
+                return {"outage": [{"from": at, "to": f"{half + _ms(self.amount):.0f}ms"}]}
+            case "rate" | "delay":
+                before = self.rate if self.disturbance == "rate" else f"{_ms(self.rtt) / 2:g}ms"
+                return {self.disturbance: {"at": ["0s", at], "value": [before, self.amount]}}
+        return {}
 
     def difference(self) -> Difference:
         """Run it in the model and on kernels. All hosts tick together."""
@@ -66,8 +92,24 @@ class Cell:
             queue=self.queue,
             size=self.size,
         )
-        (found,) = first_difference([f"tcp/{self.control}"], conditions, seed=SEED, replication=self.replication)
+        over = {"topology": {"link": {"down": self.down}}} if self.down else {}
+        contenders = [f"tcp/{self.control}"]
+        (found,) = first_difference(contenders, conditions, seed=SEED, replication=self.replication, over=over)
         return found
+
+
+def _ms(time: str) -> float:
+    """A time such as 10ms, milliseconds."""
+    for unit, factor in (("us", 1e-3), ("ms", 1.0), ("s", 1e3)):
+        if time.endswith(unit):
+            return float(time.removesuffix(unit)) * factor
+    raise ValueError(time)
+
+
+def _bits(amount: str) -> float:
+    """The bits of a size, or the bits a second of a rate."""
+    units = (("kB", 8e3), ("MB", 8e6), ("Mbit/s", 1e6), ("Gbit/s", 1e9))
+    return next(float(amount.removesuffix(unit)) * factor for unit, factor in units if amount.endswith(unit))
 
 
 def grid() -> list[Cell]:
@@ -98,6 +140,38 @@ def wide(count: int) -> list[Cell]:
             size = "500kB"
         cells.append(Cell(control, loss, rtt, queue, size, i % 5, rate))
     return cells
+
+
+def disturbed(count: int) -> list[Cell]:
+    """Return so many transfers drawn at random that the network disturbs."""
+    cells = []
+    for i, cell in enumerate(wide(count)):
+        dice = random.Random(f"disturbed {i}")
+        disturbance = DISTURBANCES[i % len(DISTURBANCES)]
+        amount = {
+            "reordering": dice.choice(REORDERING),
+            "outage": dice.choice(OUTAGES),
+            "rate": f"{_bits(cell.rate) / 1e6 * dice.choice((0.25, 0.5, 2)):g}Mbit/s",
+            "delay": f"{_ms(cell.rtt) * dice.choice((0.25, 1, 2)):g}ms",
+        }[disturbance]
+        cells.append(replace(cell, disturbance=disturbance, amount=amount))
+    return cells
+
+
+def disturbed_table(found: dict[Cell, Difference]) -> Iterator[str]:
+    """Yield the lines of the table of disturbed transfers: a row for each disturbance."""
+    yield "| disturbance | " + " | ".join(WIDE_CONTROLS) + " | all |"
+    yield "| --- |" + " --: |" * (len(WIDE_CONTROLS) + 1)
+    for disturbance in [*DISTURBANCES, None]:
+        parts = []
+        for control in [*WIDE_CONTROLS, None]:
+            here = [
+                one.agrees
+                for c, one in found.items()
+                if control in (None, c.control) and disturbance in (None, c.disturbance)
+            ]
+            parts.append(f"{sum(here)} of {len(here)}")
+        yield f"| {disturbance or 'all'} | " + " | ".join(parts) + " |"
 
 
 def wide_table(found: dict[Cell, Difference]) -> Iterator[str]:
@@ -141,15 +215,22 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only transfers whose name begins so, such as bbr-1%%-40ms")
     parser.add_argument("--each", action="store_true", help="a line for each transfer as well")
     parser.add_argument("--wide", type=int, metavar="N", help="so many transfers drawn at random instead of the grid")
+    parser.add_argument("--disturbed", type=int, metavar="N", help="so many that the network disturbs as well")
     given = parser.parse_args()
-    cells = [cell for cell in (wide(given.wide) if given.wide else grid()) if cell.key.startswith(given.only)]
+    if given.disturbed:
+        drawn, show = disturbed(given.disturbed), disturbed_table
+    elif given.wide:
+        drawn, show = wide(given.wide), wide_table
+    else:
+        drawn, show = grid(), table
+    cells = [cell for cell in drawn if cell.key.startswith(given.only)]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = dict(zip(cells, pool.map(Cell.difference, cells), strict=True))
     if given.each:
         for cell, one in found.items():
-            sys.stdout.write(f"{cell.key:32} {one.compared:5}  {'' if one.agrees else one.sentence}\n")
+            sys.stdout.write(f"{cell.key:44} {one.compared:5}  {'' if one.agrees else one.sentence}\n")
         sys.stdout.write("\n")
-    sys.stdout.write("\n".join([*(wide_table if given.wide else table)(found), ""]))
+    sys.stdout.write("\n".join([*show(found), ""]))
 
 
 if __name__ == "__main__":

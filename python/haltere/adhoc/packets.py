@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from haltere import core
@@ -341,11 +342,12 @@ def first_difference(
     seed: int = 1,
     replication: int = 0,
     tolerance_s: float = TOLERANCE_S,
+    over: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Difference]:
     """Run contenders in the model and on Linux kernels in the same network; compare their packets.
 
     Return a comparison for each flow, in their order. A kernel's BBR begins its cycles of gains at random; the model is
-    given the phases that it drew, which its name then says.
+    given the phases that it drew, which its name then says. `over` is laid on top of the scenario, such as an outage.
 
     Raises:
         InputError: if something given is wrong, a contender is not TCP, or no kernel has been built.
@@ -364,14 +366,14 @@ def first_difference(
             )
     kernel = find()
     theirs = _sides(
-        replace(conditions, fidelity="stack").scenario([_on_kernel(contender) for contender in contenders]),
+        replace(conditions, fidelity="stack").scenario([_on_kernel(one) for one in contenders]).merged(over),
         seed,
         replication,
     )
     model = replace(conditions, fidelity="model")
     return _with_drawn_phases(
         [like_a_node(contender, kernel) for contender in contenders],
-        lambda ours: _compared(_sides(model.scenario(ours), seed, replication), theirs, tolerance_s),
+        lambda ours: _compared(_sides(model.scenario(ours).merged(over), seed, replication), theirs, tolerance_s),
     )
 
 
