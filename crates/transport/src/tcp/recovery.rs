@@ -455,6 +455,7 @@ impl Sender {
         match self.phase {
             Phase::Recovery => {
                 if answer == Answer::Advance && self.undo_partially(s.echo) {
+                    self.order = Order::NoRepairs;
                     return false;
                 }
                 if self.undo_by_duplicates() {

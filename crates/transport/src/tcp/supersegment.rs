@@ -43,6 +43,11 @@ impl SuperSegment {
         self.left > 0
     }
 
+    /// How many of its segments are still to be sent.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
     /// Whether it is a retransmission.
     pub(super) fn is_again(&self) -> bool {
         self.again
@@ -116,6 +121,28 @@ impl Sender {
     /// segments go together.
     pub(super) fn begin_together(&mut self, window: u64, room: u64, now: Time) -> bool {
         let mss = self.mss;
+        let (len, quota, most) = self.next_together(window, room);
+        self.together.waits = false;
+        if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
+            return false;
+        }
+        let segments = len.div_ceil(mss).clamp(1, quota.max(1));
+        if self.is_held_back(segments, Repair::No) {
+            return false;
+        }
+        self.together.left = segments;
+        true
+    }
+
+    /// New data is sent now, and waits for nothing.
+    pub(super) fn fill_together(&mut self, window: u64, room: u64) {
+        let (len, quota, _) = self.next_together(window, room);
+        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1));
+    }
+
+    /// The bytes of new data that can go together, for how many segments the window has room, and how many at most go together.
+    fn next_together(&mut self, window: u64, room: u64) -> (u64, u64, u64) {
+        let mss = self.mss;
         let most = self.largest_together(window);
         // At least two super-segments should be in flight at a time.
         let quota = room.min((window / mss / 2).max(1)).min(most);
@@ -134,17 +161,7 @@ impl Sender {
         if self.together.end < wanted && !self.mapped {
             self.together.end = wanted.min(next_end(self.together.end));
         }
-        let len = self.together.end - self.nxt;
-        self.together.waits = false;
-        if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
-            return false;
-        }
-        let segments = len.div_ceil(mss).clamp(1, quota.max(1));
-        if self.is_held_back(segments, Repair::No) {
-            return false;
-        }
-        self.together.left = segments;
-        true
+        (self.together.end - self.nxt, quota, most)
     }
 
     /// The next lost segment is to be retransmitted, together with lost segments of the same group

@@ -27,14 +27,22 @@ impl Ticks {
     /// When a timer that is set at `now` for `span` expires. It is never early. It is rounded up to the granularity of
     /// the wheel's level, which is 1, 8, 64 … ticks for spans from 0, 63, 504 … ticks (Linux, `kernel/time/timer.c`).
     pub(super) fn deadline(&self, now: Time, span: Span) -> Time {
+        self.deadline_behind(Time::NEVER, now, span)
+    }
+
+    /// As [`Ticks::deadline`], on a host on which a timer has expired at `fired`. Its wheel has moved on to the next tick then, from which
+    /// a timer that is set within the same tick seems one nearer (Linux: `__run_timers`).
+    pub(super) fn deadline_behind(&self, fired: Time, now: Time, span: Span) -> Time {
         let tick = self.tick.as_nanos();
         if tick == 0 {
             return now + span;
         }
         let host = now.as_nanos().saturating_add(self.phase);
         let ticks = span.as_nanos().div_ceil(tick);
+        let moved_on = fired != Time::NEVER && fired.as_nanos().saturating_add(self.phase) / tick == host / tick;
+        let away = ticks.saturating_sub(u64::from(moved_on));
         let mut shift = 0;
-        while ticks >= 63 << shift && shift < 24 {
+        while away >= 63 << shift && shift < 24 {
             shift += 3;
         }
         let expires = (((host / tick + ticks) >> shift) + 1) << shift;
@@ -99,6 +107,7 @@ mod tests {
 
     #[test]
     fn timers_fire_at_the_edges_of_the_wheel_and_never_early() {
+        let span = |ms| Span::from_millis(ms);
         let ticks = Ticks::new(Span::from_millis(4), 0);
         let at = |ms: u64, span: u64| ticks.deadline(Time::ZERO + Span::from_millis(ms), Span::from_millis(span));
         assert_eq!(at(0, 40), Time::ZERO + Span::from_millis(44));
@@ -108,7 +117,10 @@ mod tests {
         for (now, span) in [(1, 1), (7, 251), (13, 252), (100, 2016), (5, 60_000)] {
             assert!(at(now, span) >= Time::ZERO + Span::from_millis(now + span));
         }
-        let span = |ms| Span::from_millis(ms);
+        // 252 ms are 63 ticks, and within the tick of another timer one less.
+        let behind =
+            |fired| ticks.deadline_behind(Time::ZERO + Span::from_millis(fired), Time::ZERO + span(9), span(252));
+        assert_eq!((behind(3), behind(8)), (Time::ZERO + span(288), Time::ZERO + span(264)));
         let between = |from: u64, to: u64| ticks.between(Time::ZERO + span(from), Time::ZERO + span(to));
         assert_eq!((between(3, 23), between(4, 24), between(5, 7)), (span(20), span(20), Span::ZERO));
         assert_eq!((ticks.whole(span(31)), ticks.whole(span(3))), (span(28), Span::ZERO));

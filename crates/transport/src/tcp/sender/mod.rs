@@ -46,6 +46,8 @@ pub(super) enum Order {
     LostFirst,
     /// F-RTO's step 2b: new data only; retransmissions if there is none.
     NewOnly,
+    /// New data only: repairs that are in flight seem unnecessary, and more would be, too (Linux: `tcp_try_undo_partial`).
+    NoRepairs,
 }
 
 /// A segment that is sent regardless of window and pacing.
@@ -116,6 +118,8 @@ pub(super) struct Sender {
     pub(super) largest_window: u64,
     /// Segments that the peer said arrived twice (Linux: `dsack_dups`).
     pub(super) duplicates: u32,
+    /// When a timer expired last; [`Time::NEVER`] if none has.
+    fired: Time,
     pub(super) phase: Phase,
     pub(super) episode: Episode,
     pub(super) rack: Rack,
@@ -183,6 +187,7 @@ impl Sender {
             window_end: 0,
             largest_window: 0,
             duplicates: 0,
+            fired: Time::NEVER,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
             rack: Rack::default(),
@@ -366,6 +371,10 @@ impl Sender {
                 return Some(self.retransmit(&record, cx.now));
             }
             let new = self.send_next(cx.now);
+            if self.tlp.is_some_and(|probe| self.nxt <= probe.high_seq) {
+                // The rest of a probe arms no other.
+                self.sent_new = false;
+            }
             if new.is_some() || lost.is_none() {
                 return new;
             }
@@ -380,6 +389,9 @@ impl Sender {
                 return Some(self.retransmit(&head, cx.now));
             }
             None => {}
+        }
+        if self.order == Order::NoRepairs {
+            return self.send_new(cx.now);
         }
         if self.order == Order::NewOnly {
             if let Some(new) = self.send_new(cx.now) {
@@ -499,8 +511,14 @@ impl Sender {
 
     /// A tail loss probe (RFC 8985 section 7.3): new data if there is any, otherwise the last segment again. As in
     /// Linux, it is not a repair of a loss: it neither counts as in flight nor affects undo.
+    /// New data is a super-segment as far as the window has room, and one segment at least (Linux: `tcp_write_xmit`).
     fn send_probe(&mut self, now: Time) -> Option<Outgoing> {
+        if self.unsent() > 0 {
+            let window = self.window();
+            self.fill_together(window, (window.saturating_sub(self.in_flight()) / self.mss).max(1));
+        }
         let new = self.send_next(now);
+        let rest = self.together.left() * self.mss;
         let out = match new {
             Some(out) => Some(out),
             None => {
@@ -510,7 +528,8 @@ impl Sender {
         };
         self.sent_new = false;
         self.stats.probes += 1;
-        self.tlp = Some(Tlp { high_seq: self.nxt, retransmission: new.is_none() });
+        let high_seq = (self.nxt + rest).min(self.written + u64::from(self.fin)).min(self.sendable_end().max(self.nxt));
+        self.tlp = Some(Tlp { high_seq, retransmission: new.is_none() });
         self.timer = None;
         self.rearm_rto(now);
         out

@@ -9,7 +9,7 @@ use haltere_net::{Cx, Incident, Span, Time};
 
 impl Sender {
     pub(in crate::tcp) fn set_timer(&mut self, kind: Timer, now: Time, span: Span) {
-        self.timer = Some((kind, self.ticks.deadline(now, span)));
+        self.timer = Some((kind, self.ticks.deadline_behind(self.fired, now, span)));
         self.timer_set = (now, span);
     }
 
@@ -34,6 +34,7 @@ impl Sender {
         let Some((kind, at)) = self.timer.filter(|(_, at)| *at <= cx.now) else { return false };
         debug_assert!(at <= cx.now);
         self.timer = None;
+        self.fired = cx.now;
         self.local.retry();
         self.rack.now = self.clock.stamp(cx.now);
         cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
