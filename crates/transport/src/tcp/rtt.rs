@@ -29,17 +29,20 @@ pub(super) struct Rtt {
     min: WindowedMin,
     /// The unit in which all is computed, ns.
     unit: u32,
+    /// The unit of timeouts, ns; 0 if they are exact.
+    tick: u32,
     backoff: u32,
     initial: Span,
 }
 
 impl Rtt {
-    /// An estimator that computes in whole units of so many nanoseconds.
-    pub(super) fn new(rule: RtoRule, unit: u32) -> Rtt {
+    /// An estimator that computes in whole units of so many nanoseconds, and whose timeouts are whole ticks (Linux: `icsk_rto`).
+    pub(super) fn new(rule: RtoRule, unit: u32, tick: Span) -> Rtt {
         let min = WindowedMin::default();
         let initial = RTO_INITIAL;
         Rtt {
             rule,
+            tick: u32::try_from(tick.as_nanos()).unwrap_or(u32::MAX),
             unit: unit.max(1),
             srtt8: 0,
             mdev4: 0,
@@ -138,12 +141,16 @@ impl Rtt {
         self.min.get().map(Span::from_nanos)
     }
 
-    /// The retransmission timeout with its backoff.
+    /// The retransmission timeout with its backoff, which doubles whole ticks.
     pub(super) fn rto(&self) -> Span {
         let base = match (self.srtt8, self.rule) {
             (0, _) => self.initial,
             (s, RtoRule::Linux { .. }) => self.span(s / 8 + self.rttvar),
             (s, RtoRule::Rfc6298 { least }) => self.span(s / 8 + self.rttvar).max(least),
+        };
+        let base = match u64::from(self.tick) {
+            0 => base,
+            tick => Span::from_nanos(base.as_nanos().div_ceil(tick).saturating_mul(tick)),
         };
         (base.min(RTO_MAX) * (1 << self.backoff.min(20))).min(RTO_MAX)
     }
@@ -171,7 +178,7 @@ mod tests {
 
     #[test]
     fn rfc_6298_gives_its_vector() {
-        let mut rtt = Rtt::new(RtoRule::RFC_6298, 1);
+        let mut rtt = Rtt::new(RtoRule::RFC_6298, 1, Span::ZERO);
         let mut seen = Vec::new();
         for sample in [100.0, 200.0, 100.0] {
             rtt.sample(ms(sample), 0, 0);
@@ -186,7 +193,7 @@ mod tests {
 
     #[test]
     fn in_microseconds_all_parts_are_whole() {
-        let mut rtt = Rtt::new(RtoRule::LINUX, 1_000);
+        let mut rtt = Rtt::new(RtoRule::LINUX, 1_000, Span::ZERO);
         for nanos in [1_000_999, 1_003_999] {
             rtt.sample(Span::from_nanos(nanos), 0, 0);
         }
@@ -200,16 +207,17 @@ mod tests {
 
     #[test]
     fn linux_keeps_its_floor_and_backs_off_by_doubling() {
-        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) }, 1);
+        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) }, 1, Span::from_millis(4));
         assert_eq!(rtt.rto(), Span::from_secs(1));
         for i in 0..100 {
             rtt.sample(ms(50.0), i, i);
         }
-        assert_eq!(rtt.rto(), ms(250.0));
+        // 250 ms are 62.5 ticks.
+        assert_eq!(rtt.rto(), ms(252.0));
         rtt.back_off();
         rtt.back_off();
-        assert_eq!(rtt.rto(), Span::from_secs(1));
+        assert_eq!(rtt.rto(), ms(1008.0));
         rtt.sample(ms(50.0), 200, 200);
-        assert_eq!(rtt.rto(), ms(250.0));
+        assert_eq!(rtt.rto(), ms(252.0));
     }
 }

@@ -173,7 +173,7 @@ impl Sender {
             mss,
             board: Scoreboard::default(),
             cc,
-            rtt: Rtt::new(config.rto, clock.unit()),
+            rtt: Rtt::new(config.rto, clock.unit(), config.tick),
             sampler: RateSampler::default(),
             pacer: Pacer::new(0),
             paced,
