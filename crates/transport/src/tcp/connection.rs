@@ -327,7 +327,7 @@ impl Connection {
     /// `tcp_disordered_ack`).
     #[cold]
     fn is_only_disordered(&self, s: &Segment) -> bool {
-        let replay = (self.tx.rtt.rto().scaled(6, 5).as_nanos() / 1_000_000) as u32;
+        let replay = (self.tx.rto().scaled(6, 5).as_nanos() / 1_000_000) as u32;
         s.seq == self.rx.next && s.end() == s.seq && self.tx.repeats(s) && self.rx.age(s) <= replay
     }
 
@@ -362,7 +362,7 @@ impl Connection {
         if !idle || !(self.tx.is_blocked_by_peer() || self.tx.is_refused_and_idle()) {
             self.persist = Time::NEVER;
         } else if self.persist == Time::NEVER {
-            let span = self.tx.rtt.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
+            let span = self.tx.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
             self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
         }
     }
@@ -408,7 +408,7 @@ impl Endpoint for Connection {
                 return self.fail(CloseReason::RetransmissionTimeout);
             }
             if matches!(self.rx.due(), Due::At(t) if t <= cx.now) {
-                self.rx.on_timer(cx.now, self.tx.rtt.rto());
+                self.rx.on_timer(cx.now, self.tx.rto());
             }
             if self.persist <= cx.now {
                 self.persist = Time::NEVER;

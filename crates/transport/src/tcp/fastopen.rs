@@ -69,7 +69,7 @@ impl super::sender::Sender {
     /// Rearms the timer if it is due.
     fn postpone(&mut self, now: Time) {
         if self.next_wake() <= now && self.timer().is_some() {
-            self.set_timer(Timer::Rto, now, self.rtt.rto());
+            self.set_timer(Timer::Rto, now, self.rto());
         }
     }
 }

@@ -81,7 +81,7 @@ pub(super) struct Receiver {
     offered: u32,
     opens: bool,
     /// The share of the RTT that bounds it, percent, and what its timer is late.
-    compression_share: u32,
+    compression_share: u8,
     slack: Span,
     compressed_most: u8,
     blocks: u8,
@@ -150,7 +150,7 @@ impl Receiver {
             ack_window: config.ack_window,
             offered: 0,
             opens: true,
-            compression_share: config.sack_compression_share,
+            compression_share: u8::try_from(config.sack_compression_share).unwrap_or(u8::MAX),
             slack: config.sack_compression_slack,
             compressed_most: u8::try_from(config.sack_compression_acks).unwrap_or(u8::MAX),
             blocks: if config.sack { config.sack_blocks as u8 } else { 0 },
@@ -318,7 +318,7 @@ impl Receiver {
                     self.delay = half + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = (half + gap).min(self.delay_max);
-                } else if self.ticks.outlasts(gap, own.rtt.rto()) {
+                } else if self.ticks.outlasts(gap, own.rto()) {
                     // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }

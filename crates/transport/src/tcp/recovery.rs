@@ -41,9 +41,9 @@ pub(super) struct Episode {
     /// The episode ends when this position is acknowledged.
     pub high_seq: u64,
     /// The position of the head when the episode began; set while the reduction may be undone.
-    undo_marker: Option<u64>,
+    pub(super) undo_marker: Option<u64>,
     /// Retransmissions that D-SACK has not yet reported as spurious; -1 before the first.
-    undo_retrans: i64,
+    pub(super) undo_retrans: i64,
     /// Whether an undo restores the window. A reduction by marks is not restored (Linux: `prior_ssthresh`).
     revocable: bool,
     /// Timestamp of the first retransmission.
@@ -52,7 +52,7 @@ pub(super) struct Episode {
     pub frto: bool,
     /// Largest degree of reordering seen, segments.
     pub reordering: u32,
-    reordering_seen: bool,
+    pub(super) reordering_seen: bool,
 }
 
 impl Episode {
@@ -103,7 +103,7 @@ pub(super) struct Rack {
     advanced: bool,
     steps: u64,
     persist: u32,
-    duplicate_seen: bool,
+    pub(super) duplicate_seen: bool,
     last_delivered: u64,
 }
 
@@ -225,38 +225,6 @@ impl Sender {
         }
         self.set_timer(Timer::Reordering, now, wait + self.ticks.slack());
         true
-    }
-
-    /// A D-SACK (RFC 2883): the first block lies below the ACK or within the second block.
-    pub(super) fn take_duplicate_sack(&mut self, s: &Segment, prior_una: u64) -> Option<((u64, u64), u32)> {
-        let mut blocks = s.sack_blocks();
-        let first = blocks.next()?;
-        let within = |b: (u64, u64)| first.0 >= b.0 && first.1 <= b.1;
-        if first.0 >= s.ack && !blocks.next().is_some_and(within) {
-            return None;
-        }
-        let len = first.1.saturating_sub(first.0);
-        if len == 0 || len > self.largest_window {
-            return None;
-        }
-        let segments = u32::try_from(len.div_ceil(self.mss)).unwrap_or(u32::MAX);
-        self.duplicates = self.duplicates.saturating_add(segments);
-        if u64::from(self.duplicates) > self.stats.retransmitted_packets {
-            // The network made the copy, or the peer is wrong.
-            return None;
-        }
-        self.stats.spurious_retransmissions += 1;
-        let of_probe = segments == 1 && self.tlp.is_some_and(|t| t.high_seq == first.1);
-        if self.episode.reordering_seen && !of_probe {
-            self.rack.duplicate_seen = true;
-        }
-        let e = &mut self.episode;
-        if e.undo_retrans > 0 && e.undo_marker.is_some_and(|m| first.1 > m) && first.1 <= prior_una.max(s.ack) {
-            e.undo_retrans = (e.undo_retrans - i64::from(segments)).max(0);
-        }
-        self.sampler.on_duplicate(self.rack.now, u64::from(segments) * self.mss);
-        self.board.duplicate(first);
-        Some((first, segments))
     }
 
     /// A segment that was never retransmitted was delivered below the highest one SACKed before. This shows reordering.
@@ -599,7 +567,7 @@ impl Sender {
         self.retransmits += 1;
         self.stats.timeouts += 1;
         self.rtt.back_off();
-        self.set_timer(Timer::Rto, now, self.rtt.rto());
+        self.set_timer(Timer::Rto, now, self.rto());
         self.force(Forced::Head);
     }
 }

@@ -29,20 +29,17 @@ pub(super) struct Rtt {
     min: WindowedMin,
     /// The unit in which all is computed, ns.
     unit: u32,
-    /// The unit of timeouts, ns; 0 if they are exact.
-    tick: u32,
     backoff: u32,
     initial: Span,
 }
 
 impl Rtt {
-    /// An estimator that computes in whole units of so many nanoseconds, and whose timeouts are whole ticks (Linux: `icsk_rto`).
-    pub(super) fn new(rule: RtoRule, unit: u32, tick: Span) -> Rtt {
+    /// An estimator that computes in whole units of so many nanoseconds.
+    pub(super) fn new(rule: RtoRule, unit: u32) -> Rtt {
         let min = WindowedMin::default();
         let initial = RTO_INITIAL;
         Rtt {
             rule,
-            tick: u32::try_from(tick.as_nanos()).unwrap_or(u32::MAX),
             unit: unit.max(1),
             srtt8: 0,
             mdev4: 0,
@@ -141,14 +138,14 @@ impl Rtt {
         self.min.get().map(Span::from_nanos)
     }
 
-    /// The retransmission timeout with its backoff, which doubles whole ticks.
-    pub(super) fn rto(&self) -> Span {
+    /// The retransmission timeout with its backoff, in whole ticks (Linux: `icsk_rto`).
+    pub(super) fn rto(&self, tick: Span) -> Span {
         let base = match (self.srtt8, self.rule) {
             (0, _) => self.initial,
             (s, RtoRule::Linux { .. }) => self.span(s / 8 + self.rttvar),
             (s, RtoRule::Rfc6298 { least }) => self.span(s / 8 + self.rttvar).max(least),
         };
-        let base = match u64::from(self.tick) {
+        let base = match tick.as_nanos() {
             0 => base,
             tick => Span::from_nanos(base.as_nanos().div_ceil(tick).saturating_mul(tick)),
         };
@@ -178,7 +175,7 @@ mod tests {
 
     #[test]
     fn rfc_6298_gives_its_vector() {
-        let mut rtt = Rtt::new(RtoRule::RFC_6298, 1, Span::ZERO);
+        let mut rtt = Rtt::new(RtoRule::RFC_6298, 1);
         let mut seen = Vec::new();
         for sample in [100.0, 200.0, 100.0] {
             rtt.sample(ms(sample), 0, 0);
@@ -188,12 +185,12 @@ mod tests {
         for (got, want) in seen.iter().zip(expected) {
             assert!((got.0 - want.0).abs() < 1e-3 && (got.1 - want.1).abs() < 1e-3, "{got:?} {want:?}");
         }
-        assert_eq!(rtt.rto(), Span::from_secs(1));
+        assert_eq!(rtt.rto(Span::ZERO), Span::from_secs(1));
     }
 
     #[test]
     fn in_microseconds_all_parts_are_whole() {
-        let mut rtt = Rtt::new(RtoRule::LINUX, 1_000, Span::ZERO);
+        let mut rtt = Rtt::new(RtoRule::LINUX, 1_000);
         for nanos in [1_000_999, 1_003_999] {
             rtt.sample(Span::from_nanos(nanos), 0, 0);
         }
@@ -202,22 +199,22 @@ mod tests {
         assert_eq!(rtt.srtt_exactly(), Some(Span::from_nanos(1_000_375)));
         // 2 * 1000 and 3 - 500 quarters.
         assert_eq!(rtt.variation(), Span::from_micros(375));
-        assert_eq!(rtt.rto(), Span::from_micros(201_000));
+        assert_eq!(rtt.rto(Span::ZERO), Span::from_micros(201_000));
     }
 
     #[test]
     fn linux_keeps_its_floor_and_backs_off_by_doubling() {
-        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) }, 1, Span::from_millis(4));
-        assert_eq!(rtt.rto(), Span::from_secs(1));
+        let mut rtt = Rtt::new(RtoRule::Linux { floor: ms(200.0) }, 1);
+        assert_eq!(rtt.rto(ms(4.0)), Span::from_secs(1));
         for i in 0..100 {
             rtt.sample(ms(50.0), i, i);
         }
         // 250 ms are 62.5 ticks.
-        assert_eq!(rtt.rto(), ms(252.0));
+        assert_eq!(rtt.rto(ms(4.0)), ms(252.0));
         rtt.back_off();
         rtt.back_off();
-        assert_eq!(rtt.rto(), ms(1008.0));
+        assert_eq!(rtt.rto(ms(4.0)), ms(1008.0));
         rtt.sample(ms(50.0), 200, 200);
-        assert_eq!(rtt.rto(), ms(252.0));
+        assert_eq!(rtt.rto(ms(4.0)), ms(252.0));
     }
 }

@@ -290,8 +290,7 @@ impl Scoreboard {
         }
     }
 
-    /// Processes a D-SACK: this segment, old or still outstanding, arrived twice, so its retransmission is not in
-    /// flight.
+    /// Processes a D-SACK: this segment, old or still outstanding, arrived twice. Its retransmission is not in flight.
     pub(super) fn duplicate(&mut self, block: (u64, u64)) {
         let mut n = self.find(block.0);
         while let Some(record) = self.at_mut(n).filter(|r| r.seq < block.1) {

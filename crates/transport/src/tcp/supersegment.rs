@@ -23,9 +23,9 @@ const PATIENCE: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SuperSegment {
     /// The number of its segments that are still to be sent now.
-    left: u64,
+    left: u32,
     /// The number of its bytes that were sent.
-    bytes: u64,
+    bytes: u32,
     /// Whether it is a retransmission.
     again: bool,
     /// The position at which the contiguous part of the data at the head of the queue ends.
@@ -45,7 +45,7 @@ impl SuperSegment {
 
     /// How many of its segments are still to be sent.
     pub(super) fn left(&self) -> u64 {
-        self.left
+        self.left.into()
     }
 
     /// Whether it is a retransmission.
@@ -103,16 +103,16 @@ impl SuperSegment {
     /// not sent now. Returns the bytes that were.
     pub(super) fn withdraw(&mut self, len: u64) -> u64 {
         (self.left, self.again) = (0, false);
-        std::mem::take(&mut self.bytes).saturating_sub(len)
+        u64::from(std::mem::take(&mut self.bytes)).saturating_sub(len)
     }
 
     /// Records that a segment with `len` bytes of data was sent. If it was the last, returns the bytes of the whole
     /// super-segment.
     pub(super) fn charge(&mut self, len: u64) -> Option<u64> {
-        self.bytes += len;
+        self.bytes += len as u32;
         self.left = self.left.saturating_sub(1);
         self.again &= self.left > 0;
-        (self.left == 0).then(|| std::mem::take(&mut self.bytes))
+        (self.left == 0).then(|| std::mem::take(&mut self.bytes).into())
     }
 }
 
@@ -130,14 +130,14 @@ impl Sender {
         if self.is_held_back(segments, Repair::No) {
             return false;
         }
-        self.together.left = segments;
+        self.together.left = segments as u32;
         true
     }
 
     /// New data is sent now, and waits for nothing.
     pub(super) fn fill_together(&mut self, window: u64, room: u64) {
         let (len, quota, _) = self.next_together(window, room);
-        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1));
+        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1)) as u32;
     }
 
     /// The bytes of new data that can go together, for how many segments the window has room, and how many at most go together.
@@ -170,7 +170,7 @@ impl Sender {
         let window = self.window();
         let room = window.saturating_sub(self.in_flight()) / self.mss;
         let most = room.min(self.largest_together(window));
-        self.together.left = self.board.lost_together(most.max(1));
+        self.together.left = self.board.lost_together(most.max(1)) as u32;
         self.together.again = true;
     }
 

@@ -19,6 +19,11 @@ impl Ticks {
         Ticks { tick, phase }
     }
 
+    /// The unit of timeouts; zero on an exact clock.
+    pub(super) fn tick(&self) -> Span {
+        self.tick
+    }
+
     /// The time added to timers that should expire late rather than early; zero on an exact clock.
     pub(super) fn slack(&self) -> Span {
         if self.tick.is_zero() { Span::ZERO } else { TIMEOUT_MIN }
@@ -27,20 +32,24 @@ impl Ticks {
     /// When a timer that is set at `now` for `span` expires. It is never early. It is rounded up to the granularity of
     /// the wheel's level, which is 1, 8, 64 … ticks for spans from 0, 63, 504 … ticks (Linux, `kernel/time/timer.c`).
     pub(super) fn deadline(&self, now: Time, span: Span) -> Time {
-        self.deadline_behind(Time::NEVER, now, span)
+        self.expiry(now, span, 0)
     }
 
-    /// As [`Ticks::deadline`], on a host on which a timer has expired at `fired`. Its wheel has moved on to the next tick then, from which
-    /// a timer that is set within the same tick seems one nearer (Linux: `__run_timers`).
-    pub(super) fn deadline_behind(&self, fired: Time, now: Time, span: Span) -> Time {
+    /// As [`Ticks::deadline`], of a timer that is set as another has just expired. The wheel has moved on to the next tick then, from which
+    /// it seems one nearer (Linux: `__run_timers`).
+    pub(super) fn deadline_from_timer(&self, now: Time, span: Span) -> Time {
+        self.expiry(now, span, 1)
+    }
+
+    /// The wheel has moved on by so many ticks.
+    fn expiry(&self, now: Time, span: Span, moved_on: u64) -> Time {
         let tick = self.tick.as_nanos();
         if tick == 0 {
             return now + span;
         }
         let host = now.as_nanos().saturating_add(self.phase);
         let ticks = span.as_nanos().div_ceil(tick);
-        let moved_on = fired != Time::NEVER && fired.as_nanos().saturating_add(self.phase) / tick == host / tick;
-        let away = ticks.saturating_sub(u64::from(moved_on));
+        let away = ticks.saturating_sub(moved_on);
         let mut shift = 0;
         while away >= 63 << shift && shift < 24 {
             shift += 3;
@@ -118,9 +127,8 @@ mod tests {
             assert!(at(now, span) >= Time::ZERO + Span::from_millis(now + span));
         }
         // 252 ms are 63 ticks, and within the tick of another timer one less.
-        let behind =
-            |fired| ticks.deadline_behind(Time::ZERO + Span::from_millis(fired), Time::ZERO + span(9), span(252));
-        assert_eq!((behind(3), behind(8)), (Time::ZERO + span(288), Time::ZERO + span(264)));
+        let set = |now| (ticks.deadline(now, span(252)), ticks.deadline_from_timer(now, span(252)));
+        assert_eq!(set(Time::ZERO + span(9)), (Time::ZERO + span(288), Time::ZERO + span(264)));
         let between = |from: u64, to: u64| ticks.between(Time::ZERO + span(from), Time::ZERO + span(to));
         assert_eq!((between(3, 23), between(4, 24), between(5, 7)), (span(20), span(20), Span::ZERO));
         assert_eq!((ticks.whole(span(31)), ticks.whole(span(3))), (span(28), Span::ZERO));

@@ -44,6 +44,7 @@ impl Sender {
         if s.ack > self.nxt {
             return;
         }
+        self.firing = false;
         self.rack.now = self.clock.stamp(now);
         self.local.retry();
         let advanced = s.ack > self.una;
@@ -192,6 +193,38 @@ impl Sender {
             in_flight: self.in_flight(),
             stamps: stamps(s, now),
         });
+    }
+
+    /// A D-SACK (RFC 2883): the first block lies below the ACK or within the second block.
+    fn take_duplicate_sack(&mut self, s: &Segment, prior_una: u64) -> Option<((u64, u64), u32)> {
+        let mut blocks = s.sack_blocks();
+        let first = blocks.next()?;
+        let within = |b: (u64, u64)| first.0 >= b.0 && first.1 <= b.1;
+        if first.0 >= s.ack && !blocks.next().is_some_and(within) {
+            return None;
+        }
+        let len = first.1.saturating_sub(first.0);
+        if len == 0 || len > self.largest_window {
+            return None;
+        }
+        let segments = u32::try_from(len.div_ceil(self.mss)).unwrap_or(u32::MAX);
+        self.duplicates = self.duplicates.saturating_add(segments);
+        if u64::from(self.duplicates) > self.stats.retransmitted_packets {
+            // The network made the copy, or the peer is wrong.
+            return None;
+        }
+        self.stats.spurious_retransmissions += 1;
+        let of_probe = segments == 1 && self.tlp.is_some_and(|t| t.high_seq == first.1);
+        if self.episode.reordering_seen && !of_probe {
+            self.rack.duplicate_seen = true;
+        }
+        let e = &mut self.episode;
+        if e.undo_retrans > 0 && e.undo_marker.is_some_and(|m| first.1 > m) && first.1 <= prior_una.max(s.ack) {
+            e.undo_retrans = (e.undo_retrans - i64::from(segments)).max(0);
+        }
+        self.sampler.on_duplicate(self.rack.now, u64::from(segments) * self.mss);
+        self.board.duplicate(first);
+        Some((first, segments))
     }
 
     /// Takes blocks in the order of their positions: the RTT is that of the highest segment among those that are new (Linux:

@@ -124,7 +124,7 @@ impl Sender {
         if repair {
             self.episode.on_withdrawn();
             if s.seq == self.una && self.timer() == Some(Timer::Rto) {
-                self.set_timer(Timer::Rto, now, self.rtt.rto().min(RESOURCE_PROBE_INTERVAL));
+                self.set_timer(Timer::Rto, now, self.rto().min(RESOURCE_PROBE_INTERVAL));
             }
         } else if probe.is_some() {
             // A tail loss probe: the retransmission timer, which it set, stays.

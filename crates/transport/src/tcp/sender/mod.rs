@@ -118,8 +118,8 @@ pub(super) struct Sender {
     pub(super) largest_window: u64,
     /// Segments that the peer said arrived twice (Linux: `dsack_dups`).
     pub(super) duplicates: u32,
-    /// When a timer expired last; [`Time::NEVER`] if none has.
-    fired: Time,
+    /// Whether a timer has just expired.
+    firing: bool,
     pub(super) phase: Phase,
     pub(super) episode: Episode,
     pub(super) rack: Rack,
@@ -173,7 +173,7 @@ impl Sender {
             mss,
             board: Scoreboard::default(),
             cc,
-            rtt: Rtt::new(config.rto, clock.unit(), config.tick),
+            rtt: Rtt::new(config.rto, clock.unit()),
             sampler: RateSampler::default(),
             pacer: Pacer::new(0),
             paced,
@@ -187,7 +187,7 @@ impl Sender {
             window_end: 0,
             largest_window: 0,
             duplicates: 0,
-            fired: Time::NEVER,
+            firing: false,
             phase: Phase::Open,
             episode: Episode::new(config.loss_threshold),
             rack: Rack::default(),
@@ -478,7 +478,7 @@ impl Sender {
             total_delivered: self.sampler.delivered(),
             after_idle,
             app_limited: self.sampler.is_app_limited(),
-            timeout: if self.rules.idle_restart { self.rtt.rto() } else { Span::MAX },
+            timeout: if self.rules.idle_restart { self.rto() } else { Span::MAX },
         });
     }
 

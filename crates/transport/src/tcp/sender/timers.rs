@@ -9,8 +9,16 @@ use haltere_net::{Cx, Incident, Span, Time};
 
 impl Sender {
     pub(in crate::tcp) fn set_timer(&mut self, kind: Timer, now: Time, span: Span) {
-        self.timer = Some((kind, self.ticks.deadline_behind(self.fired, now, span)));
+        self.timer = Some((
+            kind,
+            if self.firing { self.ticks.deadline_from_timer(now, span) } else { self.ticks.deadline(now, span) },
+        ));
         self.timer_set = (now, span);
+    }
+
+    /// The retransmission timeout with its backoff.
+    pub(in crate::tcp) fn rto(&self) -> Span {
+        self.rtt.rto(self.ticks.tick())
     }
 
     pub(in crate::tcp) fn timer(&self) -> Option<Timer> {
@@ -34,7 +42,7 @@ impl Sender {
         let Some((kind, at)) = self.timer.filter(|(_, at)| *at <= cx.now) else { return false };
         debug_assert!(at <= cx.now);
         self.timer = None;
-        self.fired = cx.now;
+        self.firing = true;
         self.local.retry();
         self.rack.now = self.clock.stamp(cx.now);
         cx.tell(Incident::Timer(trace::name(kind), TimerChange::Expired));
@@ -83,7 +91,7 @@ impl Sender {
             Some(srtt) => srtt * 2 + self.ticks.slack(),
             None => Span::from_secs(1),
         };
-        let rto = (since + self.rtt.rto()).since(self.clock.stamp(now));
+        let rto = (since + self.rto()).since(self.clock.stamp(now));
         if !rto.is_zero() {
             span = span.min(rto);
         }
@@ -94,13 +102,13 @@ impl Sender {
     /// The head was retransmitted, from where the retransmission timeout counts now.
     pub(in crate::tcp) fn restart_timeout(&mut self, now: Time) {
         if !matches!(self.timer, Some((Timer::Reordering, _))) {
-            self.set_timer(Timer::Rto, now, self.rtt.rto() + self.pacing_delay(now));
+            self.set_timer(Timer::Rto, now, self.rto() + self.pacing_delay(now));
         }
     }
 
     /// The time until the retransmission timeout of the head.
     fn rto_left(&self, now: Time) -> Span {
-        (self.head_sent(now) + self.rtt.rto()).since(self.clock.stamp(now))
+        (self.head_sent(now) + self.rto()).since(self.clock.stamp(now))
     }
 
     /// When the head was sent; `now` if nothing is in flight.
@@ -115,7 +123,7 @@ impl Sender {
         }
         let span = match self.timer {
             Some((Timer::Probe | Timer::Reordering, _)) => self.rto_left(now).max(Span::from_nanos(1)),
-            _ => self.rtt.rto(),
+            _ => self.rto(),
         };
         self.set_timer(Timer::Rto, now, span + self.pacing_delay(now));
     }
