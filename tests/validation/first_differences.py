@@ -42,7 +42,7 @@ WIDE_LOSSES = ("0%", "0.1%", "0.5%", "2%")
 REORDERING = ("500us", "2ms", "10ms")
 OUTAGES = ("100ms", "400ms", "2s")
 DISTURBANCES = ("reordering", "outage", "rate", "delay")
-"""What the network does besides: changes of rate and delay, and outages, come when half of the transfer is over."""
+"""The network's disturbances. Changes of rate and delay, and outages, come when half of the transfer is over."""
 
 
 @dataclass(frozen=True)
