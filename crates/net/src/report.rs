@@ -55,9 +55,6 @@ crate::columns! {
         pub dropped_outage: u64 = COUNT,
         /// Packets dropped by a wireless sender after the last retry.
         pub dropped_retries: u64 = About { bottleneck: false, at: OWN_LINKS, ..COUNT },
-        /// Packets dropped by a wireless sender at the end of their lifetime. Left out for a link whose packets have none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub dropped_lifetime: Option<u64> = About { bottleneck: false, at: OWN_LINKS, ..COUNT },
         /// The longest time that a packet that was sent waited in it, in all its queues.
         pub max_queueing_delay_s: f64 =
             About { metrics: &[compared("queueing_delay_max", "Longest queueing delay", MS)], ..BOTTLENECK },
@@ -74,10 +71,13 @@ crate::columns! {
 }
 
 crate::columns! {
-    /// The effects of boxes at the ends of a link. All are left out for a link without.
+    /// The effects of boxes at the ends of a link, and of lifetimes. All are left out for a link without.
     #[of(Link)]
     #[derive(Default, PartialEq)]
     pub struct BoxesResult {
+        /// Packets dropped by a wireless sender at the end of their lifetime.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub dropped_lifetime: Option<u64> = About { bottleneck: false, at: OWN_LINKS, ..COUNT },
         /// Packets dropped at the end of its tunnel: marked ones whose own header is not ECN-capable.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub dropped_tunnel: Option<u64> = About { at: OWN_LINKS, ..COUNT },
@@ -99,6 +99,7 @@ crate::columns! {
 impl From<&LinkCounters> for BoxesResult {
     fn from(c: &LinkCounters) -> BoxesResult {
         BoxesResult {
+            dropped_lifetime: c.dropped_lifetime,
             dropped_tunnel: c.dropped_tunnel,
             dropped_breaker: c.dropped_breaker,
             tripped_flows: c.tripped,
@@ -210,7 +211,6 @@ impl LinkResult {
             dropped_early: c.dropped_early,
             dropped_outage: c.dropped_outage,
             dropped_retries: c.dropped_retries,
-            dropped_lifetime: c.dropped_lifetime,
             max_queueing_delay_s: c.max_queueing.as_secs_f64(),
             boxes: BoxesResult::from(&c),
             stages: StagesResult::default(),

@@ -54,8 +54,9 @@ fn a_result_has_the_declared_columns() {
     let result = serde_json::to_value(result).unwrap();
     assert_eq!(keys(&result["loads"][0]), names(Of::Load));
     // Columns that most results have no values for are left out.
-    let boxes = ["dropped_tunnel", "dropped_breaker", "tripped_flows", "tripped_s"].map(String::from);
-    assert_eq!(keys(&result["links"][0]), &names(Of::Link) - &BTreeSet::from(boxes));
+    let rare =
+        ["dropped_lifetime", "dropped_tunnel", "dropped_breaker", "tripped_flows", "tripped_s"].map(String::from);
+    assert_eq!(keys(&result["links"][0]), &names(Of::Link) - &BTreeSet::from(rare));
     let requests = BTreeSet::from(["sent_s".to_string(), "rtt_s".to_string()]);
     assert_eq!(keys(&result["probes"][0]), &names(Of::Probe) | &requests);
     let flow = keys(&result["flows"][0]);
