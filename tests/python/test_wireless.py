@@ -21,7 +21,8 @@ PAGE = (ROOT / "docs" / "reference" / "wireless.md").read_text()
 def test_presets_are_listed_and_shown_with_the_source_of_each_number(haltere: Haltere) -> None:
     known = json.loads(haltere("presets", "--json").stdout)
     assert known == core.presets()
-    assert [one["name"] for one in known] == ["wifi", "4g", "5g", "geo", "leo", "lorawan-backhaul", "dsl", "datacentre"]
+    links = ["4g", "5g", "geo", "leo", "lorawan-backhaul", "dsl", "datacentre"]
+    assert [one["name"] for one in known] == ["wifi", "ns3", *links]
     table = haltere("presets").stdout
     for one in known:
         assert one["name"] in table

@@ -118,6 +118,8 @@ def _as_file(preset: dict[str, Any]) -> str:
 
 
 def _toml(value: str) -> str:
+    if value in ("true", "false"):
+        return value
     try:
         float(value)
     except ValueError:
