@@ -14,7 +14,7 @@ from haltere.results import columns
 OF_CALLS = ("frames_", "picture_rate", "freezes", "frozen_", "glass_to_glass_", "rate_variation", "key_frames")
 OF_FILMS = ("startup_", "stalls", "stalled_", "played_", "quality_switches", "chunks_played", "qoe_lin_")
 RARE = ("concealed_", "dropped_lifetime", "dropped_tunnel", "dropped_breaker", "tripped_", *OF_CALLS, *OF_FILMS)
-"""The beginnings of columns that results lack where nothing expires, is tunnelled, guarded, concealed, called or watched."""
+"""The beginnings of columns that results lack where nothing expires, is tunnelled, guarded, called or watched."""
 QUICK = Scenario.point_to_point(
     ["tcp/cubic", "quic/bbr"], rate="10Mbit/s", down_delay="5ms", up_delay="5ms", size="50kB", loss="1%"
 )
