@@ -147,7 +147,7 @@ impl<B> Cell<B> {
             self.lanes[lane].settle(at);
             self.contenders[contender].turn = turn;
             if frame.as_ref().is_none_or(|frame| frame.parts.is_empty()) {
-                // What is over has been dropped, and nothing is on its way.
+                // Frames whose lifetime was over have been dropped, and no frame of this queue is on the air.
                 self.release(lane, category, at);
             }
             frame

@@ -130,7 +130,7 @@ fn fields_beside_a_preset_go_before_it() {
     let given = scenario(&json!({ "topology": cell, "flows": flows }));
     let result = run(&given, 1, 0).unwrap();
     assert!(result.cells[0].retries == 0 && result.cells[0].dropped_retries > 5);
-    // What a standard does not have is left out of the preset, and refused where it is given.
+    // A standard without block acknowledgements takes the preset without them, and refuses the field.
     let cell = |fields: Value| {
         Scenario::from_json(&json!({ "topology": { "kind": "cell", "cell": fields }, "flows": flows }).to_string())
     };

@@ -148,7 +148,7 @@ fn a_segment_that_was_overtaken_is_answered_and_counts_for_nothing() {
     assert_trace!(server, ["130 ack 2000 sack 0..1000"]);
     overtaken(&mut server, 611.0);
     assert!(server.segments().iter().any(|(_, s)| s.len == 0 && s.ack == 2000));
-    // What they acknowledged is still on its way, until an acknowledgement in order comes.
+    // The overtaken segments acknowledged nothing: the data is in flight until an acknowledgement in order comes.
     assert_eq!(server.metric(Metric::BytesInFlight), 1000);
     server.ack(1000);
     assert_eq!(server.metric(Metric::BytesInFlight), 0);
