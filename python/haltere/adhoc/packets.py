@@ -21,6 +21,7 @@ from typing import Any, Literal
 from haltere import core
 from haltere.adhoc.conditions import Conditions
 from haltere.errors import ArgumentError, HaltereError, InputError
+from haltere.fidelity import Fidelity
 from haltere.rig import nodes
 from haltere.rig.kernel import Kernel, find
 from haltere.scenario import Scenario
@@ -343,11 +344,13 @@ def first_difference(
     replication: int = 0,
     tolerance_s: float = TOLERANCE_S,
     over: Mapping[str, Any] = MappingProxyType({}),
+    of_flows: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Difference]:
     """Run contenders in the model and on Linux kernels in the same network; compare their packets.
 
     Return a comparison for each flow, in their order. A kernel's BBR begins its cycles of gains at random; the model is
-    given the phases that it drew, which its name then says. `over` is laid on top of the scenario, such as an outage.
+    given the phases that it drew, which its name then says. `over` is laid on top of the scenario, such as an outage,
+    and `of_flows` on top of each flow, such as a supply; a field that is None there is taken away.
 
     Raises:
         InputError: if something given is wrong, a contender is not TCP, or no kernel has been built.
@@ -365,15 +368,16 @@ def first_difference(
                 right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
     kernel = find()
-    theirs = _sides(
-        replace(conditions, fidelity="stack").scenario([_on_kernel(one) for one in contenders]).merged(over),
-        seed,
-        replication,
-    )
-    model = replace(conditions, fidelity="model")
+
+    def sides(fidelity: Fidelity, contenders: Sequence[str]) -> list[Side]:
+        bare = replace(conditions, fidelity=fidelity).scenario(contenders)
+        flows = [{k: v for k, v in (flow | of_flows).items() if v is not None} for flow in bare.data["flows"]]
+        return _sides(bare.merged({**over, "flows": flows}), seed, replication)
+
+    theirs = sides("stack", [_on_kernel(one) for one in contenders])
     return _with_drawn_phases(
         [like_a_node(contender, kernel) for contender in contenders],
-        lambda ours: _compared(_sides(model.scenario(ours).merged(over), seed, replication), theirs, tolerance_s),
+        lambda ours: _compared(sides("model", ours), theirs, tolerance_s),
     )
 
 

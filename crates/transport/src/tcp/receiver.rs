@@ -5,6 +5,7 @@ mod disorder;
 mod misbehaving;
 mod rtt;
 mod sharing;
+mod telling;
 
 use super::config::Config;
 use super::echo::{Asks, Echo};
@@ -119,6 +120,8 @@ pub(super) struct Receiver {
     answered: u32,
     /// Whether the window is that of an MPTCP connection, and the bytes that the connection holds.
     shared: Option<u64>,
+    /// Whether the last acknowledgement has told all that there is to tell.
+    told: bool,
 }
 
 impl Receiver {
@@ -177,6 +180,7 @@ impl Receiver {
             order: Sequence::default(),
             answered: 0,
             shared: None,
+            told: false,
         }
     }
 
@@ -201,6 +205,12 @@ impl Receiver {
     /// section 5; Linux: `tcp_paws_check`). A receiver that conceals gaps looks at what fills them.
     #[inline]
     pub(super) fn is_overtaken(&self, s: &Segment) -> bool {
+        let age = self.recent_timestamp.wrapping_sub(s.timestamp) as i32;
+        (s.end() < self.acked || age > REPLAY as i32) && self.is_old(s)
+    }
+
+    #[cold]
+    fn is_old(&self, s: &Segment) -> bool {
         (s.end() < self.acked || self.age(s) > REPLAY) && self.misbehaves.is_none()
     }
 
@@ -224,6 +234,7 @@ impl Receiver {
         if start == end {
             return;
         }
+        self.told = false;
         self.misbehave(s);
         if s.fin && end > self.next {
             self.fin = Some(end);
@@ -433,6 +444,7 @@ impl Receiver {
     /// nothing: in a dialogue, which there is none any more, the next ones wait no longer than the least delay, otherwise
     /// longer than before (Linux: `tcp_delack_timer_handler`).
     pub(super) fn on_timer(&mut self, now: Time, rto: Span) {
+        self.told = false;
         if std::mem::take(&mut self.reading) {
             self.due = Due::Now;
             return;
@@ -451,73 +463,7 @@ impl Receiver {
 
     /// Requests an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
-        self.due = Due::Now;
-    }
-
-    /// Fills in the acknowledgement fields of a segment that is about to be sent.
-    pub(super) fn acknowledge(&mut self, s: &mut Segment) {
-        s.ack = self.claimed();
-        self.echo.report(s);
-        s.window = self.offer_window(s.ack);
-        s.echo = self.recent_timestamp;
-        if std::mem::take(&mut self.stale) && s.timestamp != 0 {
-            s.timestamp = self.heard;
-        }
-        // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
-        if self.window.is_half_taken(self.stored(), self.elsewhere()) {
-            self.quick = 0;
-        }
-        let counts = self.due != Due::No || self.flush.is_some();
-        if self.flush.is_some() || self.duplicate.0 < self.duplicate.1 || !self.recent.list().is_empty() {
-            self.report_blocks(s);
-        }
-        if counts {
-            self.quick = self.quick.saturating_sub(1);
-            if self.quick == 0 {
-                self.delay = self.delay.max(DELAY_MIN);
-            }
-        }
-        self.due = Due::No;
-        self.reading = false;
-        self.now = false;
-        self.pushed = 0;
-        self.compressed = 0;
-        self.compressed_until = Time::NEVER;
-        self.acked = self.next;
-    }
-
-    /// Fills in the SACK blocks: those of a compressed acknowledgement, or the data that arrived twice and the newest blocks.
-    #[inline(never)]
-    fn report_blocks(&mut self, s: &mut Segment) {
-        if let Some(blocks) = self.flush.take() {
-            return s.set_sack(blocks.into_iter().take(usize::from(self.blocks)));
-        }
-        let duplicate = Some(std::mem::take(&mut self.duplicate)).filter(|(start, end)| self.dsack && start < end);
-        let blocks = duplicate.into_iter().chain(self.recent.list().iter().copied());
-        s.set_sack(blocks.take(usize::from(self.blocks)));
-    }
-
-    /// Offers a window from `start` on, which is where the data in order ends or beyond.
-    pub(super) fn offer_window(&mut self, start: u64) -> u64 {
-        if !std::mem::take(&mut self.promised) {
-            self.select();
-        }
-        let window = self.window.scaled(self.window.edge.saturating_sub(start));
-        (self.window.edge, self.offered) = (start + window, u32::try_from(window).unwrap_or(u32::MAX));
-        window
-    }
-
-    /// Selects a window. A former offer is not taken back.
-    fn select(&mut self) {
-        self.window.edge = self.window.edge.max(self.next + self.selected());
-    }
-
-    /// The window that an acknowledgement would offer now if none had been before.
-    fn selected(&self) -> u64 {
-        if self.window.given || self.shared.is_some() {
-            return self.window.scaled((self.read + self.window.space).saturating_sub(self.next));
-        }
-        self.window.select(self.buffers.taken(), self.mss)
+        (self.due, self.told) = (Due::Now, false);
     }
 
     /// Bytes of data that are ready in order, without the FIN.
@@ -530,6 +476,7 @@ impl Receiver {
     /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`). That leaves once the process
     /// has `read`, if that takes time.
     pub(super) fn take(&mut self, now: Time, read: Option<Time>) -> u64 {
+        self.told = false;
         let bytes = self.readable();
         let was_due = self.due == Due::Now;
         if was_due && !self.promised {

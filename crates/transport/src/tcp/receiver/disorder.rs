@@ -28,7 +28,7 @@ impl Receiver {
         } else {
             self.answered = at;
         }
-        self.due = Due::Now;
+        self.acknowledge_now();
         true
     }
 

@@ -95,6 +95,7 @@ impl Receiver {
 
     /// Fills in that acknowledgement.
     pub(in crate::tcp) fn acknowledge_early(&mut self, s: &mut Segment) {
+        self.told = false;
         if let Some((ack, echo)) = self.early.take() {
             // The window begins behind the segment that this is sent for (Linux: `__tcp_send_ack`).
             (s.ack, s.ece, s.window) = (ack, echo, self.offer_window(self.next));

@@ -38,12 +38,12 @@ impl Receiver {
 
     /// The window is that of an MPTCP connection.
     pub(in crate::tcp) fn share_window(&mut self) {
-        self.shared = Some(0);
+        (self.shared, self.told) = (Some(0), false);
     }
 
     /// The window is the own again, and nothing else takes the room of SACK blocks.
     pub(in crate::tcp) fn be_alone(&mut self, blocks: u32) {
-        self.shared = None;
+        (self.shared, self.told) = (None, false);
         self.blocks = if self.blocks > 0 { blocks as u8 } else { 0 };
     }
 
