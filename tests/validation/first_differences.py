@@ -1,13 +1,14 @@
 """Counts the packets that agree before model and kernel differ.
 
-Usage: `first_differences.py [--wide N | --disturbed N] [--only TEXT] [--each]`.
+Usage: `first_differences.py [--wide N | --disturbed N | --loaded N] [--only TEXT] [--each]`.
 
 Runs a grid of bare transfers over congestion controls, loss rates, round trips, queues and sizes, each with the same
 losses in the model and on kernels that are nodes of the simulator. Prints a table of medians for
 `docs/explanation/validation.md`, and with `--each` a line for each transfer. With `--wide N` it draws N transfers at
 random instead, over 1 to 1000 Mbit/s, 1 to 300 ms and queues that mark, and counts those without a difference. With
 `--disturbed N` the network disturbs each of them as well: packets overtake each other, the link fails, its rate or
-delay changes.
+delay changes. With `--loaded N` the load is another: a second flow shares the bottleneck, the data come slowly, or many
+small objects are asked for one after another.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ REORDERING = ("500us", "2ms", "10ms")
 OUTAGES = ("100ms", "400ms", "2s")
 DISTURBANCES = ("reordering", "outage", "rate", "delay")
 """The network's disturbances. Changes of rate and delay, and outages, come when half of the transfer is over."""
+LOADS = ("share", "supply", "requests")
+"""A second flow of another control; data that come at a rate; small objects after pauses."""
+SHARING = ("cubic", "newreno", "bbr")
+OBJECTS = 20
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,22 @@ class Cell:
                 return {self.disturbance: {"at": ["0s", at], "value": [before, self.amount]}}
         return {}
 
+    @property
+    def task(self) -> dict[str, Any]:
+        """The fields of the flow by which its load is another."""
+        match self.disturbance:
+            case "supply":
+                return {"supply": self.amount}
+            case "requests":
+                dice = random.Random(f"objects {self.replication}")
+                objects: list[dict[str, Any]] = [
+                    {"size": f"{dice.choice((200, 1000, 5000, 20_000, 60_000))}B", "after": [i - 1], "delay": self.amount}
+                    for i in range(OBJECTS)
+                ]
+                objects[0] |= {"after": [], "delay": "0s"}
+                return {"app": "http1", "size": None, "page": {"objects": objects}}
+        return {}
+
     def difference(self) -> Difference:
         """Run it in the model and on kernels. All hosts tick together."""
         conditions = Conditions(
@@ -93,9 +114,16 @@ class Cell:
             size=self.size,
         )
         over = {"topology": {"link": {"down": self.down}}} if self.down else {}
-        contenders = [f"tcp/{self.control}"]
-        (found,) = first_difference(contenders, conditions, seed=SEED, replication=self.replication, over=over)
-        return found
+        controls = [self.control, *([self.amount] if self.disturbance == "share" else [])]
+        found = first_difference(
+            [f"tcp/{control}" for control in controls],
+            conditions,
+            seed=SEED,
+            replication=self.replication,
+            over=over,
+            of_flows=self.task,
+        )
+        return next((one for one in found if not one.agrees), found[0])
 
 
 def _ms(time: str) -> float:
@@ -158,11 +186,28 @@ def disturbed(count: int) -> list[Cell]:
     return cells
 
 
+def loaded(count: int) -> list[Cell]:
+    """Return so many transfers drawn at random whose load is another."""
+    cells = []
+    for i, cell in enumerate(wide(count)):
+        dice = random.Random(f"loaded {i}")
+        load = LOADS[i % len(LOADS)]
+        amount = {
+            # Flows between the same hosts use ECN together.
+            "share": WIDE_CONTROLS[3] if cell.control in WIDE_CONTROLS[3:] else dice.choice(SHARING),
+            "supply": f"{_bits(cell.rate) / 1e6 * dice.choice((0.1, 0.5, 0.9)):g}Mbit/s",
+            "requests": dice.choice(("0s", "20ms", "300ms")),
+        }[load]
+        cells.append(replace(cell, disturbance=load, amount=amount))
+    return cells
+
+
 def disturbed_table(found: dict[Cell, Difference]) -> Iterator[str]:
-    """Yield the lines of the table of disturbed transfers: a row for each disturbance."""
-    yield "| disturbance | " + " | ".join(WIDE_CONTROLS) + " | all |"
+    """Yield the lines of the table of disturbed transfers and of other loads: a row for each kind."""
+    kinds = list(dict.fromkeys(cell.disturbance for cell in found))
+    yield "| kind | " + " | ".join(WIDE_CONTROLS) + " | all |"
     yield "| --- |" + " --: |" * (len(WIDE_CONTROLS) + 1)
-    for disturbance in [*DISTURBANCES, None]:
+    for disturbance in [*kinds, None]:
         parts = []
         for control in [*WIDE_CONTROLS, None]:
             here = [
@@ -216,8 +261,11 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="a line for each transfer as well")
     parser.add_argument("--wide", type=int, metavar="N", help="so many transfers drawn at random instead of the grid")
     parser.add_argument("--disturbed", type=int, metavar="N", help="so many that the network disturbs as well")
+    parser.add_argument("--loaded", type=int, metavar="N", help="so many with another load")
     given = parser.parse_args()
-    if given.disturbed:
+    if given.loaded:
+        drawn, show = loaded(given.loaded), disturbed_table
+    elif given.disturbed:
         drawn, show = disturbed(given.disturbed), disturbed_table
     elif given.wide:
         drawn, show = wide(given.wide), wide_table

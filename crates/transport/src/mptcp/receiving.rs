@@ -36,7 +36,7 @@ impl Receiving {
             out_of_order: RangeSet::default(),
             held: 0,
             edge: 0,
-            window: Window::new(config),
+            window: Window::measured(config),
             duplicate_bytes: 0,
             waiting: Waiting::default(),
             order: Sequence::default(),

@@ -5,6 +5,7 @@ mod disorder;
 mod misbehaving;
 mod rtt;
 mod sharing;
+mod sizes;
 mod telling;
 
 use super::config::Config;
@@ -21,6 +22,7 @@ use blocks::Blocks;
 use haltere_net::{Cx, Ecn, Span, Time};
 use misbehaving::Misbehaviour;
 use rtt::ReceiverRtt;
+use sizes::{LEAST_MSS, USUAL_MSS};
 
 /// The delayed-ACK timer's lower bound (Linux: `TCP_DELACK_MIN`).
 const DELAY_MIN: Span = Span::from_millis(40);
@@ -64,6 +66,8 @@ pub(super) struct Receiver {
     /// Data bytes in a full segment of the peer, estimated from arrivals (Linux: `rcv_mss`). A window of fewer than two
     /// such segments keeps the peer from sending larger ones.
     mss: u64,
+    /// Data bytes of the last segment, if it was smaller than these and not for its end (Linux: `last_seg_size`); 0 otherwise.
+    small: u16,
     delayed_ack: bool,
     /// See [`Config::forget_sacks`].
     forgets: bool,
@@ -138,7 +142,8 @@ impl Receiver {
             now: false,
             pushed: 0,
             acked: 0,
-            mss: config.mss().min(config.initial_receive_window / 2),
+            mss: config.mss().min(config.initial_receive_window / 2).clamp(LEAST_MSS, USUAL_MSS),
+            small: 0,
             delayed_ack: config.delayed_ack,
             forgets: config.forget_sacks,
             quick: 0,
@@ -255,7 +260,7 @@ impl Receiver {
         }
         if start > self.next {
             self.take_mark(ecn);
-            self.take_out_of_order(start, end, u64::from(s.len));
+            self.take_out_of_order(s);
             self.waiting.update(self.held, now);
             // An acknowledgement that goes out for the sake of a third block stands for this segment, too.
             if self.flush.is_none() {
@@ -284,8 +289,7 @@ impl Receiver {
             self.recent.drop_below(self.next);
             self.buffers.release(self.next, self.window.card);
         }
-        self.note_push(s);
-        self.mss = self.mss.max(u64::from(s.len));
+        self.measure(s);
         self.note_data(u64::from(s.len), stored, ecn, now, own);
         self.held -= released;
         if had_gap {
@@ -300,15 +304,6 @@ impl Receiver {
             self.schedule_duplicate(now, own);
         } else {
             self.schedule(now, own.rtt.srtt());
-        }
-    }
-
-    /// Linux's `tcp_measure_rcv_mss`: after a full segment that was pushed, or a small one, the peer may pause.
-    fn note_push(&mut self, s: &Segment) {
-        if s.len > 0 && u64::from(s.len) < self.mss {
-            self.pushed = (self.pushed + 1).min(2);
-        } else if s.push {
-            self.pushed = self.pushed.max(1);
         }
     }
 

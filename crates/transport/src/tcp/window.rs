@@ -4,9 +4,13 @@ use super::config::{Config, NetworkCard};
 use super::memory::Held;
 use super::ticks::whole_micros;
 use haltere_net::{Span, Time};
+use std::num::NonZeroU8;
 
 /// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
 const LEAST_TO_GROW: u64 = 128;
+
+/// The share of a buffer that is window before a segment tells, in 256ths (Linux: `TCP_DEFAULT_SCALING_RATIO`).
+const FIRST_SHARE: u64 = 128;
 
 /// The largest scale of a window (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
@@ -27,8 +31,9 @@ pub(crate) struct Window {
     pub from: u64,
     pub measured: u64,
     pub card: NetworkCard,
-    /// The share of the buffer that is window, in 256ths.
-    share: u8,
+    /// The share of the buffer that is window, in 256ths, as the last segment that was larger than those before it tells; `None`
+    /// before the first such segment (Linux: `scaling_ratio`).
+    share: Option<NonZeroU8>,
     /// Whether it was given, and is not the share of a buffer.
     pub given: bool,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
@@ -58,7 +63,21 @@ pub(crate) enum Arrival {
 impl Window {
     /// The part of the window for which this memory leaves no room.
     fn window_of(&self, memory: u64) -> u64 {
-        memory.saturating_mul(self.share.into()).div_ceil(256)
+        memory.saturating_mul(self.share()).div_ceil(256)
+    }
+
+    /// Whether a segment has told the share of the buffer that is window.
+    pub fn is_measured(&self) -> bool {
+        self.share.is_some()
+    }
+
+    fn share(&self) -> u64 {
+        self.share.map_or(FIRST_SHARE, |share| share.get().into())
+    }
+
+    /// The window of the largest buffer (Linux: `tcp_rmem[2]`).
+    fn most(&self) -> u64 {
+        if self.given { self.max } else { self.max.saturating_mul(self.share()) / self.card.window_share() }
     }
 
     pub fn new(config: &Config) -> Window {
@@ -66,15 +85,14 @@ impl Window {
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
         let announced = config.mss();
         let share = config.network_card.window_share();
-        let clamp = (buffer / 128).saturating_mul(share).min(max).max(buffer);
-        let given = clamp == buffer;
+        let given = max == buffer;
         // Linux scales so that the memory of the largest buffer could be offered (`tcp_select_initial_window`).
         let most = if given { max } else { (max * 256).div_ceil(share) };
         let scale = (most.max(1).ilog2() as u8).saturating_sub(15).min(MOST_SCALE);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
             space: if given { buffer } else { first_space(buffer, announced) },
-            clamp,
+            clamp: buffer,
             max,
             scale,
             edge: 0,
@@ -82,9 +100,28 @@ impl Window {
             from: 0,
             measured: buffer.min(10 * announced),
             card: config.network_card,
-            share: share as u8,
+            share: None,
             given,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
+        }
+    }
+
+    /// The window of a buffer in which full segments are expected.
+    pub fn measured(config: &Config) -> Window {
+        let mut window = Window::new(config);
+        window.measure(window.announced());
+        window
+    }
+
+    /// A segment with `len` bytes of data is larger than those before it: its memory tells what share of the buffer is window (Linux:
+    /// `tcp_measure_rcv_mss`).
+    pub fn measure(&mut self, len: u64) {
+        let share = (len * 256 / self.card.memory(len)).clamp(1, 255) as u8;
+        let before = self.share();
+        self.share = NonZeroU8::new(share);
+        if !self.given {
+            self.clamp = (self.clamp.saturating_mul(share.into()) / before).min(self.most());
+            self.measured = self.measured.min(self.clamp);
         }
     }
 
@@ -103,6 +140,10 @@ impl Window {
             Arrival::Appended { len } => (self.card.appended(len), len),
             Arrival::BehindGap { len } => (0, len),
         };
+        // The first window is all that half of the buffer has room for, beside a segment.
+        if !self.is_measured() && !self.given {
+            return false;
+        }
         let room = self.clamp.saturating_sub(self.window_of(held.memory + stored)).saturating_sub(self.space);
         if room == 0 {
             return false;
@@ -143,7 +184,7 @@ impl Window {
         held.bytes + elsewhere > 0 && self.window_of(held.memory).saturating_add(elsewhere) > self.clamp / 2
     }
 
-    fn announced(&self) -> u64 {
+    pub fn announced(&self) -> u64 {
         u64::from(self.announced)
     }
 
@@ -154,7 +195,7 @@ impl Window {
         if memory <= len {
             return 2 * self.announced().max(len);
         }
-        let mut window = self.max / 2;
+        let mut window = self.most() / 2;
         memory /= 2;
         while self.space <= window {
             if memory <= len {
@@ -178,7 +219,7 @@ impl Window {
             let base = 2 * copied + 16 * self.announced();
             let grow =
                 (u128::from(base) * u128::from(copied - self.measured) / u128::from(self.measured.max(1))) as u64;
-            self.clamp = self.clamp.max(base.saturating_add(grow.saturating_mul(2)).min(self.max));
+            self.clamp = self.clamp.max(base.saturating_add(grow.saturating_mul(2)).min(self.most()));
             self.measured = copied;
         }
         self.since = now;
@@ -208,7 +249,7 @@ mod tests {
     const FULL: u64 = 1448;
 
     fn window() -> Window {
-        Window::new(&Config::new(Role::Client, CUBIC, Streams::new(1, 0).named("test")))
+        Window::measured(&Config::new(Role::Client, CUBIC, Streams::new(1, 0).named("test")))
     }
 
     #[test]

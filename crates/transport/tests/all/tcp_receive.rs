@@ -43,11 +43,23 @@ fn a_pushed_segment_is_acknowledged_when_it_is_read() {
 #[test]
 fn two_small_segments_do_not_make_a_full_one() {
     let mut receiver = receiver(|_| {});
-    receiver.at(200.0).data(0, 500);
-    receiver.at(201.0).data(500, 500);
-    receiver.at(202.0).data(1000, 500);
-    // More than one full segment has arrived.
-    assert_trace!(receiver, ["202 ack 1500"]);
+    receiver.at(200.0).data(0, 250);
+    receiver.at(201.0).data(250, 240);
+    receiver.at(202.0).data(490, 250);
+    // More than one full segment has arrived, which is supposed to have 536 bytes.
+    assert_trace!(receiver, ["202 ack 740"]);
+}
+
+/// Linux's `tcp_measure_rcv_mss`: the largest segment so far is a full one, and so are two of the same size in a row without PSH.
+#[test]
+fn what_a_full_segment_is_follows_from_those_that_arrive() {
+    let mut receiver = receiver(|_| {});
+    receiver.at(200.0).data(0, 1000);
+    receiver.at(201.0).data(1000, 700);
+    receiver.at(202.0).data(1700, 300);
+    receiver.at(203.0).data(2000, 300);
+    receiver.at(204.0).data(2300, 300);
+    assert_trace!(receiver, ["201 ack 1700", "203 ack 2300"]);
 }
 
 #[test]
@@ -216,10 +228,10 @@ fn the_window_grows_with_what_is_read_in_a_round_trip_and_stops_at_its_maximum()
         rate *= 2;
     }
     assert!(windows.windows(2).all(|w| w[0] <= w[1]), "{windows:?}");
-    // Room for at least twice what came in the round trip before, until the maximum.
+    // Room for at least twice what came in the round trip before, until the maximum, which is 130 of 153 parts with segments of 1000 bytes.
     for (round, window) in windows.iter().enumerate().skip(2) {
         let before = 20_000 << (round - 1);
-        assert!(*window >= (2 * before).min(900_000), "round {round}: {windows:?}");
+        assert!(*window >= (2 * before).min(840_000), "round {round}: {windows:?}");
     }
     assert!(windows.last().is_some_and(|w| *w <= 1_000_000), "{windows:?}");
 }
@@ -229,10 +241,10 @@ fn a_window_that_is_not_used_grows_no_further_than_the_buffer_has_room() {
     let mut config = with_timestamps(Role::Server);
     config.max_receive_window = 64 << 20;
     let mut receiver = Bench::established(config);
-    // Half of the buffer is offered at first; full segments show that data may take 153 of 256 parts of it.
+    // Half of the buffer is offered at first; segments of 1000 bytes show that data may take 130 of 256 parts of it.
     // The segment that opens the window takes memory itself: 960 bytes beside its data.
-    let share = haltere_transport::tcp::config::WINDOW_SHARE;
-    let room = (65_535 / 128 * share - (1960 * share).div_ceil(256)).next_multiple_of(2048);
+    let share = 1000_u64 * 256 / 1960;
+    let room = (65_535 * share / 128 - (1960 * share).div_ceil(256)).next_multiple_of(2048);
     for i in 0..100u64 {
         receiver.at(200.0 + 50.0 * i as f64).data(1000 * i, 1000);
         receiver.read();
@@ -247,15 +259,15 @@ fn a_window_that_is_not_used_grows_no_further_than_the_buffer_has_room() {
 fn while_the_window_opens_every_packet_is_acknowledged() {
     let mut receiver = receiver(|c| {
         c.quick_acks = 0;
-        c.initial_receive_window = 12_800;
+        c.initial_receive_window = 128_000;
         c.max_receive_window = 64 << 20;
     });
     for i in 0..6 {
         receiver.at(200.0 + i as f64).data(1000 * i, 1000);
     }
-    // Room for 3000 bytes more, at 2000 a packet: two packets, then every second one.
-    let acks: Vec<u64> = receiver.segments().iter().map(|(_, s)| s.ack).collect();
-    assert_eq!(acks, [1000, 2000, 4000, 6000]);
+    // Room for 2004 bytes more, at 2000 a packet: two packets, then every second one.
+    let acks: Vec<u64> = receiver.segments().iter().map(|(_, s)| s.ack / 1000).collect();
+    assert_eq!(acks, [1, 2, 4, 6]);
 }
 
 #[test]

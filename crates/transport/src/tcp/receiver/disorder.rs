@@ -32,8 +32,10 @@ impl Receiver {
         true
     }
 
-    /// Takes `[start, end)`, which has `len` bytes of data.
-    pub(super) fn take_out_of_order(&mut self, start: u64, end: u64, len: u64) {
+    /// Takes a segment that came behind a gap.
+    pub(super) fn take_out_of_order(&mut self, s: &Segment) {
+        self.measure(s);
+        let (start, end, len) = (s.seq, s.end(), u64::from(s.len));
         // If the next ACK cannot report all blocks, the withheld ACK is sent (Linux: `tcp_sack_new_ofo_skb`).
         let place = self.recent.place((start, end));
         if place >= EXPECTED_BLOCKS && self.compressed > 0 {

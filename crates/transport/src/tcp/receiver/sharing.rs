@@ -49,7 +49,9 @@ impl Receiver {
 
     /// The buffer has room for a window of `clamp` bytes, of which the connection holds `held`.
     pub(in crate::tcp) fn set_room(&mut self, clamp: u64, held: u64) {
-        self.window.clamp = self.window.clamp.max(clamp);
+        if self.window.is_measured() {
+            self.window.clamp = self.window.clamp.max(clamp);
+        }
         self.shared = Some(held);
     }
 
