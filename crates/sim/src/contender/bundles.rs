@@ -264,6 +264,60 @@ pub const BUNDLES: &[Bundle] = &[
         ],
         lacks: "ranges that are forgotten when packets of acknowledgements alone are acknowledged, detection of black holes, persistent congestion during recovery",
     },
+    Bundle {
+        name: "noq-1.4",
+        transport: Transport::Quic,
+        summary: "noq-proto 1.4.0 as it is set up here: Default, with wide windows",
+        sets: &[
+            part("hystart", Value::Off, "congestion/cubic.rs: slow start ends by loss alone"),
+            part("growth", Value::Word("noq"), "congestion/cubic.rs, congestion/new_reno.rs"),
+            part(
+                "pacer",
+                Value::Word("short-bucket"),
+                "connection/pacing.rs; connection/mod.rs, path_congestion_check",
+            ),
+            part(
+                "mtu-probes",
+                Value::Word("halving"),
+                "connection/mtud.rs; connection/mod.rs, poll_transmit_mtu_probe",
+            ),
+            part("idle-restart", Value::Off, "congestion/cubic.rs knows of no idle time"),
+            part("probe-data", Value::Off, "connection/spaces.rs, queue_tail_loss_probe"),
+            part(
+                "small-probes",
+                Value::On,
+                "connection/mod.rs, poll_transmit_path_space; connection/spaces.rs, queue_tail_loss_probe",
+            ),
+            part("probe-step", Value::Time(Span::from_secs(2)), "connection/mod.rs, pto_time_and_space"),
+            part("ecn", Value::On, "connection/paths.rs, PathData::sending_ecn"),
+            part("ack-ranges", Value::Number(64), "connection/spaces.rs, MAX_ACK_BLOCKS"),
+            part(
+                "ack-elicit",
+                Value::Number(1000),
+                "connection/spaces.rs: packets of acknowledgements alone ask for nothing",
+            ),
+            part(
+                "connection-ids",
+                Value::Number(5),
+                "cid_queue.rs, CidQueue::LEN; connection/mod.rs, issue_first_cids",
+            ),
+            part("skipped-numbers", Value::On, "connection/spaces.rs, PacketNumberFilter"),
+            part(
+                "keepsakes",
+                Value::On,
+                "connection/mod.rs, on_path_validated, issue_first_cids; rustls, send_tls13_tickets",
+            ),
+            part("flights", Value::Word("rustls"), "crates/stacks, null.rs: rustls with an Ed25519 key"),
+            part("acks-wait", Value::Word("until-due"), "connection/mod.rs, path_congestion_check and populate_packet"),
+            part("stream-window", Value::Number(64 << 20), "crates/stacks: wide windows (docs/reference/stacks.md)"),
+            part(
+                "connection-window",
+                Value::Number(96 << 20),
+                "crates/stacks: wide windows (docs/reference/stacks.md)",
+            ),
+        ],
+        lacks: "ranges that are forgotten when packets of acknowledgements alone are acknowledged, detection of black holes, persistent congestion during recovery",
+    },
 ];
 
 impl Bundle {

@@ -197,7 +197,7 @@ fn a_wrong_bundle_is_answered_with_those_that_are_there() {
             "tcp/cubic+as=linux-2099",
             "unknown bundle \"linux-2099\": did you mean \"linux-2010\"? tcp knows linux-2010, linux-2013",
         ),
-        ("quic/cubic+as=linux-2010", "is for tcp: quic knows google-quic-2017, quinn-0.11"),
+        ("quic/cubic+as=linux-2010", "is for tcp: quic knows google-quic-2017, quinn-0.11, noq-1.4"),
         ("mptcp/lia+as=linux-2010", "is for tcp: there are none for mptcp"),
         ("tcp/cubic+as", "names no bundle: write +as=NAME; tcp knows linux-2010"),
         ("tcp/cubic-as=linux-2010", "names no bundle: write +as=NAME"),

@@ -53,6 +53,7 @@ fn away(row: &Row) -> (&'static str, String) {
         ("quic", "header", "", "+header=48B"),
         ("quic", "unpaced", "", "+unpaced=0"),
         ("quic", "burst", "", "+burst=10"),
+        ("quic", "probe-step", "", "+probe-step=1s"),
         ("quic", "granularity", "", "+granularity=50ms"),
         ("quic", "initial-rtt", "", "+initial-rtt=50ms"),
         ("quic", "ack-delay", "+ack-every=100", "+ack-delay=5ms"),

@@ -24,7 +24,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         },
         |config| match config.arithmetic {
             Arithmetic::Exact | Arithmetic::Linux => Box::new(Cubic::new(config)),
-            Arithmetic::Quinn => Box::new(QuinnCubic::new(&config)),
+            Arithmetic::Quinn | Arithmetic::Noq => Box::new(QuinnCubic::new(&config)),
         },
     )
 };

@@ -20,7 +20,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         },
         |config| match config.arithmetic {
             Arithmetic::Exact | Arithmetic::Linux => Box::new(NewReno::new(config)),
-            Arithmetic::Quinn => Box::new(QuinnNewReno::new(&config)),
+            Arithmetic::Quinn | Arithmetic::Noq => Box::new(QuinnNewReno::new(&config)),
         },
     )
 };

@@ -3,7 +3,7 @@
 use super::tcp::{of_reno_friendly, of_slow_start, to_reno_friendly, to_slow_start};
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::cc::Arithmetic;
-use crate::quic::{Config, HandshakeSizes, MtuProbes, Pacing};
+use crate::quic::{AcksWait, Config, HandshakeSizes, MtuProbes, Pacing};
 use haltere_net::Span;
 
 type Quic = Mechanism<Config>;
@@ -38,12 +38,24 @@ pub const QUIC: &[Quic] = &[
     ),
     Quic::new(
         "growth",
-        Kind::OneOf(&["exact", "quinn"]),
-        "how cubic and newreno count: as Linux but with exact numbers, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead",
-        "tcp_cubic.c; quinn-proto 0.11.19, congestion/cubic.rs and new_reno.rs",
+        Kind::OneOf(&["exact", "quinn", "noq"]),
+        "how cubic and newreno count: as Linux but with exact numbers, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead; noq's cubic wastes no credit",
+        "tcp_cubic.c; quinn-proto 0.11.19 and noq-proto 1.4.0, congestion/cubic.rs and new_reno.rs",
         (
-            |c| Value::Word(if c.arithmetic == Arithmetic::Quinn { "quinn" } else { "exact" }),
-            |c, v| c.arithmetic = if v == Value::Word("quinn") { Arithmetic::Quinn } else { Arithmetic::Exact },
+            |c| {
+                Value::Word(match c.arithmetic {
+                    Arithmetic::Exact | Arithmetic::Linux => "exact",
+                    Arithmetic::Quinn => "quinn",
+                    Arithmetic::Noq => "noq",
+                })
+            },
+            |c, v| {
+                c.arithmetic = match v {
+                    Value::Word("quinn") => Arithmetic::Quinn,
+                    Value::Word("noq") => Arithmetic::Noq,
+                    _ => Arithmetic::Exact,
+                }
+            },
         ),
     ),
     Quic::new(
@@ -106,12 +118,24 @@ pub const QUIC: &[Quic] = &[
     .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
     Quic::new(
         "pacer",
-        Kind::OneOf(&["spread", "bucket"]),
-        "how packets are paced: in bursts at a rate, or from a bucket of 10 to 256 datagrams that is filled when it is empty (quinn)",
-        "RFC 9002 section 7.7; quinn-proto 0.11.19, connection/pacing.rs",
+        Kind::OneOf(&["spread", "bucket", "short-bucket"]),
+        "how packets are paced: in bursts at a rate, or from a bucket of 10 to 256 datagrams that is filled when it is empty (quinn), or of 10 ms at most that holds back every packet (noq)",
+        "RFC 9002 section 7.7; quinn-proto 0.11.19 and noq-proto 1.4.0, connection/pacing.rs",
         (
-            |c| Value::Word(if c.pacer == Pacing::Bucket { "bucket" } else { "spread" }),
-            |c, v| c.pacer = if v == Value::Word("bucket") { Pacing::Bucket } else { Pacing::Spread },
+            |c| {
+                Value::Word(match c.pacer {
+                    Pacing::Spread => "spread",
+                    Pacing::Bucket => "bucket",
+                    Pacing::ShortBucket => "short-bucket",
+                })
+            },
+            |c, v| {
+                c.pacer = match v {
+                    Value::Word("bucket") => Pacing::Bucket,
+                    Value::Word("short-bucket") => Pacing::ShortBucket,
+                    _ => Pacing::Spread,
+                }
+            },
         ),
     )
     .only("TCP's bursts are super-segments: write +tso=…, +tso-least=… or -tso"),
@@ -190,6 +214,18 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::from(c.small_probes), |c, v| c.small_probes = v.is_on()),
     )
     .only("TCP's probe is a segment: write +tlp or -tlp"),
+    Quic::new(
+        "probe-step",
+        Kind::Time(ms(1), Span::from_secs(60)),
+        "by how much a probe timeout may be longer than the one before, or 1.5 RTTs if that is more (noq: 2s); off: it doubles",
+        "RFC 9002 section 6.2.1; noq-proto 1.4.0, connection/mod.rs, pto_time_and_space",
+        (
+            |c| c.probe_step.map_or(Value::Off, Value::Time),
+            |c, v| c.probe_step = v.is_on().then(|| v.span()),
+        ),
+    )
+    .off()
+    .only("TCP's timeouts double up to 120 s"),
     Quic::new(
         "granularity",
         Kind::Time(Span::from_micros(1), Span::from_secs(1)),
@@ -286,11 +322,26 @@ pub const QUIC: &[Quic] = &[
     .only(SACKS),
     Quic::new(
         "acks-wait",
-        Kind::OnOff,
-        "an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due, as in quinn",
-        "quinn-proto 0.11.19, connection/mod.rs, poll_transmit and populate_packet",
-        (|c| Value::from(c.acks_wait), |c, v| c.acks_wait = v.is_on()),
+        Kind::OneOf(&["behind", "until-due"]),
+        "an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due (quinn), or only when it is due, before data (noq)",
+        "quinn-proto 0.11.19 and noq-proto 1.4.0, connection/mod.rs, poll_transmit and populate_packet",
+        (
+            |c| match c.acks_wait {
+                AcksWait::Never => Value::Off,
+                AcksWait::Behind => Value::Word("behind"),
+                AcksWait::UntilDue => Value::Word("until-due"),
+            },
+            |c, v| {
+                c.acks_wait = match v {
+                    Value::Word("behind") => AcksWait::Behind,
+                    Value::Word("until-due") => AcksWait::UntilDue,
+                    _ => AcksWait::Never,
+                }
+            },
+        ),
     )
+    .on(Value::Word("behind"))
+    .off()
     .only("TCP's acknowledgements wait for nothing"),
     Quic::new(
         "ack-frequency",

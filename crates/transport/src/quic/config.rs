@@ -63,6 +63,22 @@ pub enum Pacing {
     /// As quinn: from a bucket of tokens of 10 to 256 datagrams, whatever the algorithm says (quinn-proto 0.11.19,
     /// `connection/pacing.rs`).
     Bucket,
+    /// As noq: the bucket holds ten milliseconds at most, and keeps back probes, acknowledgements and the handshake too (noq-proto
+    /// 1.4.0, `connection/pacing.rs`, and `connection/mod.rs`, `path_congestion_check`).
+    ShortBucket,
+}
+
+/// Whether acknowledgements wait while window or pacing keep data from going, and where they stand in a packet with data.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum AcksWait {
+    /// They never wait, and go before any data.
+    #[default]
+    Never,
+    /// They wait, and go behind data until they are due, as in quinn (quinn-proto 0.11.19, `connection/mod.rs`, `poll_transmit` and
+    /// `populate_packet`).
+    Behind,
+    /// They wait, and go when they are due, before data, as in noq (noq-proto 1.4.0, the same).
+    UntilDue,
 }
 
 /// The default of [`Config::max_streams`] (RFC 9114 section 6.1 recommends at least that).
@@ -131,6 +147,9 @@ pub struct Config {
     pub probe_data: bool,
     /// Whether probes are datagrams of 1200 bytes at most, with IMMEDIATE_ACK before other frames, as quinn's. Default false.
     pub small_probes: bool,
+    /// By how much a probe timeout may at most be longer than the one before, or one and a half smoothed RTTs if that is more, as in noq
+    /// (noq-proto 1.4.0, `connection/mod.rs`, `pto_time_and_space`). Default `None`: it doubles without a bound (section 6.2.1).
+    pub probe_step: Option<Span>,
     /// Granularity of the loss timers (section 6.1.2, `kGranularity`). Default 1 ms.
     pub granularity: Span,
     /// RTT supposed before there is a sample (section 6.2.2, `kInitialRtt`). Default 333 ms.
@@ -149,9 +168,8 @@ pub struct Config {
     pub full_window: bool,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
-    /// Whether an acknowledgement waits while window or pacing keep data from going, and goes behind data until it is due, as in
-    /// quinn. Default false.
-    pub acks_wait: bool,
+    /// Whether acknowledgements wait for window and pacing. Default [`AcksWait::Never`].
+    pub acks_wait: AcksWait,
     /// Whether this end has the acknowledgement-frequency extension (draft-ietf-quic-ack-frequency): it heeds what the
     /// peer asks, and asks a peer that has it too. Default false.
     pub ack_frequency: bool,
@@ -251,6 +269,7 @@ impl Config {
             persistent_congestion: 3,
             probe_data: true,
             small_probes: false,
+            probe_step: None,
             granularity: Span::from_millis(1),
             initial_rtt: Span::from_millis(333),
             rtts: false,
@@ -260,7 +279,7 @@ impl Config {
             pacer: Pacing::default(),
             full_window: true,
             ack: AckPolicy::default(),
-            acks_wait: false,
+            acks_wait: AcksWait::default(),
             ack_frequency: false,
             stream_window: 6 * MIB,
             max_stream_window: 64 * MIB,

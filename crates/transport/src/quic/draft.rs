@@ -1,7 +1,7 @@
 //! The frames of a packet, as they are put together.
 
 use super::buffer::StreamData;
-use super::config::Design;
+use super::config::{AcksWait, Design};
 use super::connection::{Connection, Crypto};
 use super::few::Few;
 use super::frame::{AckEcn, Frame, PathAck, stream_header, varint_len};
@@ -221,7 +221,9 @@ impl Connection {
         let owes = space.received.owes();
         if self.gathers_acks() {
             self.gather_acks(i, &mut draft, now);
-        } else if owes && ((!matches!(load, Load::Acks) && !self.config.acks_wait) || space.received.due(now)) {
+        } else if owes
+            && ((!matches!(load, Load::Acks) && self.config.acks_wait == AcksWait::Never) || space.received.due(now))
+        {
             draft.acknowledge_path(self.paths[i].id, space, now);
         }
         let space = &self.spaces.data[i];
@@ -281,7 +283,7 @@ impl Connection {
         if !draft.traits.eliciting && probing && draft.payload < room {
             draft.push(Frame::Ping);
         }
-        if self.config.acks_wait && draft.traits.eliciting && !draft.traits.acks {
+        if self.config.acks_wait == AcksWait::Behind && draft.traits.eliciting && !draft.traits.acks {
             self.acknowledge_behind(i, &mut draft, room, now);
         }
         draft

@@ -59,7 +59,7 @@ mod streams;
 mod trace;
 mod transmit;
 
-pub use config::{Config, Design, MAX_STREAMS, Pacing, PathAcks};
+pub use config::{AcksWait, Config, Design, MAX_STREAMS, Pacing, PathAcks};
 pub use connection::Connection;
 pub use datagram_frames::{DatagramCounts, DatagramFrame, StreamContent};
 pub use ecn::EcnCounts;

@@ -16,7 +16,7 @@ use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
 use crate::path::PathState;
-use crate::recovery::{BurstPacer, Flow, RateSampler, Reported, TokenBucket};
+use crate::recovery::{BurstPacer, Depth, Flow, RateSampler, Reported, TokenBucket};
 use haltere_net::incident::TimerName;
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
 
@@ -116,11 +116,15 @@ pub(super) struct Path {
     pub per_packet: bool,
     /// Whether an acknowledgement that is due waits for the window or pacing.
     pub acks_held: bool,
+    /// Whether pacing holds back every packet.
+    pub holds_all: bool,
     /// The packet numbers that are left out, if any are.
     skips: Option<Box<Skips>>,
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
+    /// The bound of what a probe timeout may be longer than the one before.
+    probe_step: Option<Span>,
     pub reported: Option<Box<Reported>>,
 }
 
@@ -137,7 +141,9 @@ impl Path {
             Some(make) => make(about),
             None => cc::controller(config.algorithm, config.agent.as_ref(), about),
         };
-        let paced = |pacer| config.pacing && config.pacer == pacer;
+        let spread = config.pacing && config.pacer == Pacing::Spread;
+        let bucket = bucket(config, &Flow { rtt: config.initial_rtt, window: initial_window, mtu: mss });
+        let holds_all = bucket.as_ref().is_some_and(|bucket| bucket.holds_all());
         let cc = cc::with_shadows(cc::Contestant { controller, paced: config.pacing }, shadows.into_iter());
         let per_packet = cc.wants_packets();
         Path {
@@ -169,20 +175,20 @@ impl Path {
             undo: config.undo,
             marking: Marking::new(config.ecn.then_some(if config.l4s { Ecn::Ect1 } else { Ecn::Ect0 })),
             // Section 7.7: bursts of the size of the initial window are allowed.
-            pacing: paced(Pacing::Spread).then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
-            bucket: paced(Pacing::Bucket).then(|| {
-                Box::new(TokenBucket::new(&Flow { rtt: config.initial_rtt, window: initial_window, mtu: mss }))
-            }),
+            pacing: spread.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
+            bucket,
             burst: config.burst,
             margin: u64::from(!config.full_window),
             per_packet,
             acks_held: false,
+            holds_all,
             skips: config
                 .skipped_numbers
                 .then(|| Box::new(Skips::new(config.stream.part(&format!("numbers {}", id.0))))),
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
+            probe_step: config.probe_step,
             reported: None,
         }
     }
@@ -357,6 +363,24 @@ impl Path {
         self.pto_count = 0;
     }
 
+    /// The probe timeout with backoff, where the peer may hold an acknowledgement back for so long (RFC 9002 section 6.2.1).
+    #[inline]
+    fn probe_timeout(&self, max_ack_delay: Span) -> Span {
+        let base = self.rtt.pto() + max_ack_delay;
+        match self.pto_count {
+            0 => base,
+            count => self.backed_off(base, count),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn backed_off(&self, base: Span, count: u32) -> Span {
+        let Some(step) = self.probe_step else { return base * (1 << count.min(30)) };
+        let step = step.max(self.rtt.smoothed_or_supposed() * 3 / 2);
+        (1..=count).fold(base, |timeout, i| (base * (1 << i.min(16))).min(timeout + step))
+    }
+
     /// The space whose packets will first be lost by time.
     fn earliest_loss(spaces: &Spaces, i: usize) -> Option<(Time, SpaceId)> {
         spaces.on_path(i).filter_map(|(id, space)| Some((space.loss_time?, id))).min()
@@ -364,8 +388,7 @@ impl Path {
 
     /// The space whose probe timeout ends first, and when (RFC 9002 appendix A.8, `GetPtoTimeAndSpace`).
     fn earliest_pto(&self, (spaces, i): (&Spaces, usize), now: Time, about: &Situation) -> Option<(Time, SpaceId)> {
-        let backoff = 1u64 << self.pto_count.min(30);
-        let mut duration = self.rtt.pto() * backoff;
+        let mut duration = self.probe_timeout(Span::ZERO);
         // Section 6.2.2.1: nothing is in flight, but the server may be held back by the anti-amplification limit.
         let deadlock = (!about.peer_validated && i == 0)
             .then(|| (now + duration, if about.handshake_keys { SpaceId::Handshake } else { SpaceId::Initial }));
@@ -381,7 +404,7 @@ impl Path {
                 if !about.confirmed {
                     break;
                 }
-                duration += about.max_ack_delay * backoff;
+                duration = self.probe_timeout(about.max_ack_delay);
             }
             let at = space.sent.last_eliciting()? + duration;
             if earliest.is_none_or(|(t, _)| at < t) {
@@ -397,9 +420,7 @@ impl Path {
     pub fn set_data_timer(&mut self, data: &Space, max_ack_delay: Span) {
         self.timer = match (data.loss_time, data.sent.last_eliciting()) {
             (Some(at), _) => at,
-            (None, Some(last)) if data.sent.awaits() => {
-                last + (self.rtt.pto() + max_ack_delay) * (1 << self.pto_count.min(30))
-            }
+            (None, Some(last)) if data.sent.awaits() => last + self.probe_timeout(max_ack_delay),
             _ => Time::NEVER,
         };
     }
@@ -439,6 +460,16 @@ impl Path {
         }
         data.received.deadline()
     }
+}
+
+/// The bucket of tokens of a path that is paced by one.
+fn bucket(config: &Config, flow: &Flow) -> Option<Box<TokenBucket>> {
+    let depth = match config.pacer {
+        Pacing::Bucket => Depth::Datagrams,
+        Pacing::ShortBucket => Depth::Short,
+        Pacing::Spread => return None,
+    };
+    config.pacing.then(|| Box::new(TokenBucket::new(flow, depth)))
 }
 
 /// The rate that spreads a window over the smoothed RTT, with N = 1.25 (RFC 9002 section 7.7).

@@ -1,5 +1,6 @@
 //! Making datagrams: which packets go out, with which frames.
 
+use super::config::AcksWait;
 use super::connection::{Connection, State};
 use super::draft::{Draft, Load};
 use super::few::Few;
@@ -84,6 +85,9 @@ impl Connection {
             path.window_limited = true;
             return None;
         }
+        if path.holds_all {
+            return self.choose_among_held(i, turn, now);
+        }
         let handshake = self.handshake_pending();
         let content = turn == Turn::Picked && (handshake || self.data_pending());
         let confirmed = self.progress.confirmed;
@@ -144,7 +148,7 @@ impl Connection {
         if let (Some(size), false) = (mtu_probe, blocked || probing) {
             return Some(Choice::MtuProbe(size));
         }
-        if blocked && content && self.config.acks_wait && !probing && !handshake {
+        if blocked && content && self.config.acks_wait != AcksWait::Never && !probing && !handshake {
             path.acks_held = due;
             return None;
         }
@@ -153,6 +157,45 @@ impl Connection {
             return None;
         }
         Some(Choice::Packet(if eliciting { Load::Data } else { Load::Acks }))
+    }
+
+    /// The next thing that a path sends whose pacer holds back every packet: as noq does it (noq-proto 1.4.0, `connection/mod.rs`,
+    /// `path_congestion_check`), the window keeps back data and handshake, but no probes, and no acknowledgements where there is nothing
+    /// else; the pacer keeps back all of them.
+    #[cold]
+    #[inline(never)]
+    fn choose_among_held(&mut self, i: usize, turn: Turn, now: Time) -> Option<Choice> {
+        let due = self.ack_due(i, now) || self.spaces.on_path(i).any(|(_, space)| space.received.due(now));
+        let probing = self.spaces.on_path(i).any(|(_, space)| space.probes > 0);
+        let content = turn == Turn::Picked && (self.handshake_pending() || self.data_pending());
+        let path = &mut self.paths[i];
+        path.paced_until = Time::NEVER;
+        path.acks_held = false;
+        if path.validation.left() < u64::from(path.mtu.current()) {
+            return None;
+        }
+        // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
+        path.window_limited = content || probing || due;
+        if !path.window_limited {
+            path.sampler.on_app_limited(path.in_flight);
+            return None;
+        }
+        if content && !probing && path.is_full() {
+            path.acks_held = due;
+            return None;
+        }
+        if let Clearance::Paced(until) = path.paced(now) {
+            path.paced_until = until;
+            path.acks_held = due;
+            return None;
+        }
+        let load = match (probing, turn) {
+            _ if content => Load::Data,
+            (false, _) => Load::Acks,
+            (true, Turn::Passed) => Load::Probe,
+            (true, Turn::Picked) => Load::Data,
+        };
+        Some(Choice::Packet(load))
     }
 
     /// Whether there are handshake bytes to send. They do not wait for the window (as in Chromium): it may be full of
@@ -301,7 +344,7 @@ impl Connection {
                 SpaceId::Data => self.draft_beside(i, room, if eliciting { Load::Data } else { Load::Acks }, now),
                 _ => self.draft_handshake(i, *id, room, now),
             };
-            if self.config.acks_wait && draft.traits.acks && *id != SpaceId::Data {
+            if self.config.acks_wait != AcksWait::Never && draft.traits.acks && *id != SpaceId::Data {
                 self.spaces.data[i].received.stop_deadline();
             }
             if draft.frames.is_empty() {

@@ -8,7 +8,7 @@ pub mod prr;
 pub mod rate;
 mod reported;
 
-pub use bucket::{Flow, TokenBucket};
+pub use bucket::{Depth, Flow, TokenBucket};
 pub use burst::BurstPacer;
 pub use filter::{Windowed, WindowedMax, WindowedMin};
 pub use pacer::Pacer;

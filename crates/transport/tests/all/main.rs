@@ -14,6 +14,7 @@ mod paths_in_reserve;
 mod quic_handshake;
 mod quic_migration;
 mod quic_multipath;
+mod quic_noq;
 mod quic_opening;
 mod quic_properties;
 mod quic_robustness;
