@@ -1,7 +1,7 @@
 //! NewReno as quinn has it (quinn-proto 0.11.19, `congestion/new_reno.rs`): packet by packet, and a loss does not take away what was
 //! acknowledged towards the next datagram of growth. With small windows and many losses that is much of the growth.
 
-use super::{Ack, AckedPacket, Config, Congestion, CongestionController, PathView, Trigger};
+use super::{Ack, AckedPacket, Config, Congestion, CongestionController, PathView, Sent, Trigger};
 use haltere_net::Time;
 
 /// quinn's NewReno.
@@ -10,7 +10,8 @@ pub(super) struct QuinnNewReno {
     window: u64,
     ssthresh: u64,
     mss: u64,
-    /// When the window was last reduced; packets sent until then add nothing.
+    /// When the window was last reduced, and before that, when the connection began (`NewReno::new`); packets sent until then add
+    /// nothing.
     reduced: Option<Time>,
     /// Bytes acknowledged towards the next datagram of growth.
     credit: u64,
@@ -18,7 +19,8 @@ pub(super) struct QuinnNewReno {
 
 impl QuinnNewReno {
     pub(super) fn new(config: &Config) -> QuinnNewReno {
-        QuinnNewReno { window: config.initial_window, ssthresh: u64::MAX, mss: config.mss, reduced: None, credit: 0 }
+        let (window, mss) = (config.initial_window, config.mss);
+        QuinnNewReno { window, ssthresh: u64::MAX, mss, reduced: None, credit: 0 }
     }
 
     fn least(&self) -> u64 {
@@ -31,6 +33,10 @@ impl CongestionController for QuinnNewReno {
 
     fn wants_packets(&self) -> bool {
         true
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        self.reduced.get_or_insert(sent.now);
     }
 
     fn on_packet_acked(&mut self, packet: &AckedPacket) {
@@ -118,6 +124,26 @@ mod tests {
         assert_eq!((reno.window, reno.credit), (4 * MSS, 7 * MSS), "sent before the loss was found");
         reno.on_packet_acked(&acked(151));
         assert_eq!((reno.window, reno.credit), (5 * MSS, 4 * MSS));
+    }
+
+    #[test]
+    fn packets_of_the_moment_in_which_the_connection_began_add_nothing() {
+        let mut reno = reno(10);
+        let (timeout, after_idle) = (Span::MAX, None);
+        let sent = |ms| Sent {
+            now: at(ms),
+            bytes: MSS,
+            in_flight: 0,
+            total_delivered: 0,
+            after_idle,
+            app_limited: false,
+            timeout,
+        };
+        (7..9).for_each(|ms| reno.on_sent(&sent(ms)));
+        reno.on_packet_acked(&acked(7));
+        assert_eq!(reno.window, 10 * MSS);
+        reno.on_packet_acked(&acked(8));
+        assert_eq!(reno.window, 11 * MSS);
     }
 
     #[test]
