@@ -254,7 +254,7 @@ pub const BUNDLES: &[Bundle] = &[
                 "connection/mod.rs, on_path_validated, issue_first_cids; rustls, send_tls13_tickets",
             ),
             part("flights", Value::Word("rustls"), "crates/stacks, null.rs: rustls with an Ed25519 key"),
-            part("acks-wait", Value::On, "connection/mod.rs, poll_transmit"),
+            part("acks-wait", Value::Word("behind"), "connection/mod.rs, poll_transmit and populate_packet"),
             part("stream-window", Value::Number(64 << 20), "crates/stacks: wide windows (docs/reference/stacks.md)"),
             part(
                 "connection-window",
