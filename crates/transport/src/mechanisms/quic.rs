@@ -220,8 +220,8 @@ pub const QUIC: &[Quic] = &[
         "by how much a probe timeout may be longer than the one before, or 1.5 RTTs if that is more (noq: 2s); off: it doubles",
         "RFC 9002 section 6.2.1; noq-proto 1.4.0, connection/mod.rs, pto_time_and_space",
         (
-            |c| c.probe_step.map_or(Value::Off, Value::Time),
-            |c, v| c.probe_step = v.is_on().then(|| v.span()),
+            |c| if c.probe_step == Span::MAX { Value::Off } else { Value::Time(c.probe_step) },
+            |c, v| c.probe_step = if v.is_on() { v.span() } else { Span::MAX },
         ),
     )
     .off()

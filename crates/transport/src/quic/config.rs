@@ -148,8 +148,8 @@ pub struct Config {
     /// Whether probes are datagrams of 1200 bytes at most, with IMMEDIATE_ACK before other frames, as quinn's. Default false.
     pub small_probes: bool,
     /// By how much a probe timeout may at most be longer than the one before, or one and a half smoothed RTTs if that is more, as in noq
-    /// (noq-proto 1.4.0, `connection/mod.rs`, `pto_time_and_space`). Default `None`: it doubles without a bound (section 6.2.1).
-    pub probe_step: Option<Span>,
+    /// (noq-proto 1.4.0, `connection/mod.rs`, `pto_time_and_space`). Default [`Span::MAX`]: it doubles without a bound (section 6.2.1).
+    pub probe_step: Span,
     /// Granularity of the loss timers (section 6.1.2, `kGranularity`). Default 1 ms.
     pub granularity: Span,
     /// RTT supposed before there is a sample (section 6.2.2, `kInitialRtt`). Default 333 ms.
@@ -269,7 +269,7 @@ impl Config {
             persistent_congestion: 3,
             probe_data: true,
             small_probes: false,
-            probe_step: None,
+            probe_step: Span::MAX,
             granularity: Span::from_millis(1),
             initial_rtt: Span::from_millis(333),
             rtts: false,

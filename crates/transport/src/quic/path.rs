@@ -111,7 +111,7 @@ pub(super) struct Path {
     bucket: Option<Box<TokenBucket>>,
     burst: u64,
     /// Bytes of the window that stay free.
-    margin: u64,
+    margin: u8,
     /// Whether the controller is told of each packet that is acknowledged.
     pub per_packet: bool,
     /// Whether an acknowledgement that is due waits for the window or pacing.
@@ -124,7 +124,7 @@ pub(super) struct Path {
     pub packet_threshold: u64,
     idle_restart: bool,
     /// The bound of what a probe timeout may be longer than the one before.
-    probe_step: Option<Span>,
+    probe_step: Span,
     pub reported: Option<Box<Reported>>,
 }
 
@@ -178,7 +178,7 @@ impl Path {
             pacing: spread.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
             bucket,
             burst: config.burst,
-            margin: u64::from(!config.full_window),
+            margin: u8::from(!config.full_window),
             per_packet,
             acks_held: false,
             holds_all,
@@ -213,7 +213,7 @@ impl Path {
     /// Whether the window has no room for a full datagram.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.in_flight + u64::from(self.mtu.current()) + self.margin > self.window()
+        self.in_flight + u64::from(self.mtu.current()) + u64::from(self.margin) > self.window()
     }
 
     /// Whether pacing lets a full datagram go now, for which the window has room.
@@ -376,8 +376,10 @@ impl Path {
     #[cold]
     #[inline(never)]
     fn backed_off(&self, base: Span, count: u32) -> Span {
-        let Some(step) = self.probe_step else { return base * (1 << count.min(30)) };
-        let step = step.max(self.rtt.smoothed_or_supposed() * 3 / 2);
+        if self.probe_step == Span::MAX {
+            return base * (1 << count.min(30));
+        }
+        let step = self.probe_step.max(self.rtt.smoothed_or_supposed() * 3 / 2);
         (1..=count).fold(base, |timeout, i| (base * (1 << i.min(16))).min(timeout + step))
     }
 
