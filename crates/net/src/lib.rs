@@ -35,6 +35,7 @@ pub mod topology;
 pub mod trace;
 pub mod units;
 pub mod varying;
+pub mod wide;
 pub mod wifi;
 
 pub use cx::{ComponentId, Cx, Metric, NoProbe, Probe};

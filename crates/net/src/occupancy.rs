@@ -7,6 +7,7 @@
 
 use crate::queue::Backlog;
 use crate::time::Time;
+use crate::wide;
 use std::ops::{AddAssign, Sub};
 
 /// Packets and bytes, each times nanoseconds.
@@ -21,8 +22,7 @@ pub struct Area {
 impl Area {
     /// The area under a backlog that stands for `ns` nanoseconds.
     pub(crate) fn of(backlog: Backlog, ns: u64) -> Area {
-        let times = |n: u64| u128::from(n) * u128::from(ns);
-        Area { packet_ns: times(backlog.packets), byte_ns: times(backlog.bytes) }
+        Area { packet_ns: wide::product(backlog.packets, ns), byte_ns: wide::product(backlog.bytes, ns) }
     }
 }
 

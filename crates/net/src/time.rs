@@ -1,5 +1,6 @@
 //! Time as integer nanoseconds: [`Time`] is an instant since the start of a run, [`Span`] the distance between two.
 
+use crate::wide;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -53,15 +54,15 @@ impl Span {
     }
     /// A span of `us` microseconds.
     pub const fn from_micros(us: u64) -> Span {
-        Span(us.saturating_mul(1_000))
+        Span(wide::saturating_product(us, 1_000))
     }
     /// A span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Span {
-        Span(ms.saturating_mul(1_000_000))
+        Span(wide::saturating_product(ms, 1_000_000))
     }
     /// A span of `s` seconds.
     pub const fn from_secs(s: u64) -> Span {
-        Span(s.saturating_mul(1_000_000_000))
+        Span(wide::saturating_product(s, 1_000_000_000))
     }
     /// A span of `s` seconds, rounded to the nanosecond; negative and non-finite values give zero, large ones [`Span::MAX`].
     pub fn from_secs_f64(s: f64) -> Span {
@@ -89,8 +90,7 @@ impl Span {
     }
     /// `self` times `num / den`, without overflow in between.
     pub const fn scaled(self, num: u64, den: u64) -> Span {
-        let wide = self.0 as u128 * num as u128 / den as u128;
-        if wide > u64::MAX as u128 { Span::MAX } else { Span(wide as u64) }
+        Span(wide::scaled(self.0, num, den))
     }
     /// True for the empty span.
     pub const fn is_zero(self) -> bool {
@@ -129,7 +129,7 @@ impl Sub for Span {
 impl Mul<u64> for Span {
     type Output = Span;
     fn mul(self, n: u64) -> Span {
-        Span(self.0.saturating_mul(n))
+        Span(wide::saturating_product(self.0, n))
     }
 }
 impl Div<u64> for Span {

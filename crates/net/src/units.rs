@@ -1,6 +1,7 @@
 //! Rates and sizes with their units, and the text forms used in scenarios.
 
 use crate::time::Span;
+use crate::wide;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -35,32 +36,22 @@ impl Rate {
         if self.0 == 0 {
             return Span::MAX;
         }
-        let ns = bytes as u128 * 8_000_000_000 / self.0 as u128;
-        if ns > u64::MAX as u128 { Span::MAX } else { Span::from_nanos(ns as u64) }
+        Span::from_nanos(wide::scaled(bytes, 8_000_000_000, self.0))
     }
     /// The bytes sent in `span` at this rate, rounded down.
     pub const fn bytes_in(self, span: Span) -> u64 {
-        let bytes = self.0 as u128 * span.as_nanos() as u128 / 8_000_000_000;
-        if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
+        wide::scaled(self.0, span.as_nanos(), 8_000_000_000)
     }
     /// The rate of `bytes` in `span`; `None` if the span is empty.
     pub const fn of(bytes: u64, span: Span) -> Option<Rate> {
         if span.is_zero() {
             return None;
         }
-        if let Some(bit_ns) = bytes.checked_mul(8_000_000_000) {
-            return Some(Rate(bit_ns / span.as_nanos()));
-        }
-        let bps = bytes as u128 * 8_000_000_000 / span.as_nanos() as u128;
-        Some(Rate(if bps > u64::MAX as u128 { u64::MAX } else { bps as u64 }))
+        Some(Rate(wide::scaled(bytes, 8_000_000_000, span.as_nanos())))
     }
     /// This rate times `num / den`.
     pub const fn scaled(self, num: u64, den: u64) -> Rate {
-        if let Some(product) = self.0.checked_mul(num) {
-            return Rate(product / den);
-        }
-        let wide = self.0 as u128 * num as u128 / den as u128;
-        Rate(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+        Rate(wide::scaled(self.0, num, den))
     }
 }
 

@@ -1,19 +1,24 @@
 // Workers that share questions among them. Cancelling ends the workers, as a run cannot be asked to stop.
 
-/** The most workers: the page stays quick, and a phone cool. */
+/** The most workers, so that a phone stays cool. One a core: the page itself only waits for them. */
 const MOST = 4;
 
 export class Cancelled extends Error {}
 
 export class Pool {
-  constructor(compiled, script, size = Math.max(1, Math.min(MOST, (navigator.hardwareConcurrency || 2) - 1))) {
+  constructor(compiled, script, size = Math.min(MOST, navigator.hardwareConcurrency || 1)) {
     this.compiled = compiled;
     this.address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
     this.size = size;
     this.workers = [];
     this.waiting = [];
-    this.open = new Map();
     this.next = 0;
+    this.fill();
+  }
+
+  /** Starts workers before anything is asked, so that a question does not wait for them. */
+  fill() {
+    while (this.another());
   }
 
   /** The answer of a worker. */
@@ -49,17 +54,20 @@ export class Pool {
       event.preventDefault();
       one.task?.reject(new Error(`the simulator stopped: ${event.message}`));
       this.workers = this.workers.filter((other) => other !== one);
+      this.give();
     };
     this.workers.push(one);
     return one;
   }
 
-  /** Ends all workers; who waits for an answer hears that it was cancelled. */
+  /** Ends the workers that have a question, and starts others; who waits for an answer hears that it was cancelled. */
   cancel() {
-    const tasks = [...this.waiting, ...this.workers.map((one) => one.task).filter(Boolean)];
-    for (const one of this.workers) one.worker.terminate();
-    this.workers = [];
+    const busy = this.workers.filter((one) => one.task);
+    const tasks = [...this.waiting, ...busy.map((one) => one.task)];
+    for (const one of busy) one.worker.terminate();
+    this.workers = this.workers.filter((one) => !one.task);
     this.waiting = [];
+    this.fill();
     for (const task of tasks) task.reject(new Cancelled("cancelled"));
   }
 }

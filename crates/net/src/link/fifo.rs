@@ -8,6 +8,7 @@ use crate::queue::{Backlog, DropReason, Limit};
 use crate::ring::Ring;
 use crate::serialiser::Serialiser;
 use crate::time::Time;
+use crate::wide;
 
 /// A drop-tail queue: when the packets that wait are serialised, and how long they are.
 #[repr(C)]
@@ -56,7 +57,7 @@ impl Fifo {
         counters.max_queue_packets = counters.max_queue_packets.max(backlog.packets + 1);
         counters.max_queue_bytes = counters.max_queue_bytes.max(self.bytes);
         counters.count_wait(cx.now, start);
-        self.byte_ns += u128::from(start.since(cx.now).as_nanos()) * u128::from(len);
+        self.byte_ns += wide::product(start.since(cx.now).as_nanos(), u64::from(len));
         cx.record(Metric::Queue, self.bytes);
         Some(start)
     }

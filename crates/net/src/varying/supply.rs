@@ -4,6 +4,7 @@ use super::{Outages, Profile};
 use crate::link::Cellular;
 use crate::time::{Span, Time};
 use crate::units::{self, Bytes};
+use crate::wide;
 
 /// Bit-nanoseconds of a byte.
 const BYTE: u64 = 8_000_000_000;
@@ -63,7 +64,7 @@ impl Supply {
     /// When `work` bit-nanoseconds that begin at `start` are complete, rounded down, and the amount that is left then:
     /// less than a nanosecond's.
     pub(crate) fn send(&self, start: Time, work: u64) -> (Time, u64) {
-        let (mut t, mut work) = (start, u128::from(work));
+        let (mut t, mut work) = (start, work);
         loop {
             let outage = self.hold.as_ref().and_then(|hold| hold.next(t));
             let outage = match outage {
@@ -79,15 +80,16 @@ impl Supply {
                 Rate::Constant(bps) => (*bps, outage),
                 Rate::Varying(profile, period) => {
                     if let Some((period, done)) = *period
-                        && work > done
+                        && u128::from(work) > done
                     {
+                        let done = done as u64;
                         if done == 0 {
                             return (Time::NEVER, 0);
                         }
                         let periods = (work - 1) / done;
                         let fit = outage.since(t).as_nanos() / period.as_nanos();
-                        let skipped = periods.min(u128::from(fit));
-                        t += period * skipped as u64;
+                        let skipped = periods.min(fit);
+                        t += period * skipped;
                         work -= skipped * done;
                         if t >= outage {
                             continue;
@@ -97,10 +99,9 @@ impl Supply {
                     (stair.value, stair.end.min(outage))
                 }
             };
-            let done = u128::from(bps) * u128::from(end.since(t).as_nanos());
+            let done = wide::saturating_product(bps, end.since(t).as_nanos());
             if work <= done {
-                let ns = work / u128::from(bps.max(1));
-                return (t + Span::from_nanos(ns as u64), (work % u128::from(bps.max(1))) as u64);
+                return (t + Span::from_nanos(work / bps.max(1)), work % bps.max(1));
             }
             if end == Time::NEVER {
                 return (Time::NEVER, 0);

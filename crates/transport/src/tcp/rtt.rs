@@ -2,6 +2,7 @@
 
 use super::config::RtoRule;
 use crate::recovery::WindowedMin;
+use haltere_net::wide::saturating_product;
 use haltere_net::{Span, Time};
 
 /// The timeout before there is a sample, the timeout after a handshake that gave none (RFC 6298 section 5.7), and the
@@ -117,7 +118,7 @@ impl Rtt {
     }
 
     fn span(&self, units: u64) -> Span {
-        Span::from_nanos(units.saturating_mul(u64::from(self.unit)))
+        Span::from_nanos(saturating_product(units, u64::from(self.unit)))
     }
 
     pub(super) fn srtt(&self) -> Option<Span> {
@@ -126,7 +127,7 @@ impl Rtt {
 
     /// The smoothed RTT with its fraction of a unit (Linux: `srtt_us`, in eighths of a microsecond).
     pub(super) fn srtt_exactly(&self) -> Option<Span> {
-        (self.srtt8 > 0).then(|| Span::from_nanos(self.srtt8.saturating_mul(u64::from(self.unit)) / 8))
+        (self.srtt8 > 0).then(|| Span::from_nanos(saturating_product(self.srtt8, u64::from(self.unit)) / 8))
     }
 
     /// The mean deviation.
@@ -147,7 +148,7 @@ impl Rtt {
         };
         let base = match tick.as_nanos() {
             0 => base,
-            tick => Span::from_nanos(base.as_nanos().div_ceil(tick).saturating_mul(tick)),
+            tick => Span::from_nanos(saturating_product(base.as_nanos().div_ceil(tick), tick)),
         };
         (base.min(RTO_MAX) * (1 << self.backoff.min(20))).min(RTO_MAX)
     }

@@ -1,6 +1,7 @@
 //! The host's clocks: timers that are set in whole ticks and expire at the edges of a timer wheel, and the timestamp
 //! clock.
 
+use haltere_net::wide::saturating_product;
 use haltere_net::{Span, Time};
 
 /// The time that a host with a ticking clock adds to probe and reordering timers (Linux: `TCP_TIMEOUT_MIN_US`).
@@ -55,7 +56,7 @@ impl Ticks {
             shift += 3;
         }
         let expires = (((host / tick + ticks) >> shift) + 1) << shift;
-        Time::from_nanos(expires.saturating_mul(tick).saturating_sub(self.phase))
+        Time::from_nanos(saturating_product(expires, tick).saturating_sub(self.phase))
     }
 }
 
@@ -85,7 +86,7 @@ impl Ticks {
             return now + span;
         }
         let ticks = now.as_nanos().saturating_add(self.phase) / tick + span.as_nanos().div_ceil(tick);
-        Time::from_nanos(ticks.saturating_mul(tick).saturating_sub(self.phase))
+        Time::from_nanos(saturating_product(ticks, tick).saturating_sub(self.phase))
     }
 
     /// How long it is until a timer is due, by the host's count of ticks.
