@@ -11,7 +11,7 @@ const { module, words, questions } = JSON.parse(await text(process.stdin));
 const { ask } = await asker(await WebAssembly.compile(await readFile(module)));
 const catalogue = ask("catalogue");
 const columns = catalogue.columns.filter((one) => one.of === "flow" && one.whole !== "unknown");
-const known = { usual: words.usual, presets: catalogue.presets, halves: (rtt) => ask({ halves: { rtt } }) };
+const known = { usual: words.usual, calls: words.calls, presets: catalogue.presets, halves: (rtt) => ask({ halves: { rtt } }) };
 
 function answer(question, scenarios) {
   const all = Array.from({ length: question.replications }, (_, replication) => groups(question).flatMap(({ own, group }, number) => {

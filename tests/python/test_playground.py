@@ -18,8 +18,8 @@ import haltere as package
 from browser import answer_in_node, ask
 from conftest import ROOT
 from haltere import playground
-from haltere.adhoc.conditions import Comparison, PathConditions
-from haltere.adhoc.shown import ALONE, LATENCY, SHARED
+from haltere.adhoc.conditions import Comparison, PathConditions, is_call
+from haltere.adhoc.shown import ALONE, CALLS, CALLS_BESIDE, LATENCY, SHARED
 from haltere.cli import compare as cli
 from haltere.errors import InputError
 
@@ -28,6 +28,8 @@ LINK = ("preset", "rate", "rtt", "loss", "queue")
 QUICK = {"contenders": ["tcp/cubic", "quic/bbr"], "share": False, "preset": "", "rate": "10Mbit/s", "rtt": "21ms"}
 QUICK |= {"loss": "2%", "queue": "", "app": "https", "size": "200kB", "duration": "12s", "flows": 1, "seed": 1}
 QUICK |= {"replications": 7, "paths": [], "queues": [], "probe": "", "direction": "down"}
+
+CALL = QUICK | {"contenders": ["rtp/gcc", "roq/gcc"], "rate": "1Mbit/s", "duration": "6s"}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def comparison(question: dict[str, Any]) -> Comparison:
     if question["queues"]:
         link["queues"] = [link.pop("queue"), *question["queues"]]
     link |= {"paths": several, "probe": question["probe"] or None}
-    used = {"duration"} if question["share"] else {"size"}
+    used = {"duration"} if question["share"] or any(map(is_call, question["contenders"])) else {"size"}
     others = {name: question[name] for name in ("app", "direction", "share", "flows", "replications", "seed", *used)}
     return Comparison(**link, **others)
 
@@ -76,10 +78,15 @@ PATHS = [
 def drawn(number: int) -> dict[str, Any]:
     """A random question."""
     dice = random.Random(number)
-    contenders = dice.sample(["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr+ecn", "tcp/newreno"], dice.randint(1, 4))
+    objects = ["tcp/cubic", "tcp/bbr", "quic/cubic", "quic/bbr+ecn", "tcp/newreno"]
+    calls = ["rtp/gcc", "rtp/nada", "roq/gcc+quic=none", "rtp/scream"]
+    share = dice.random() < 0.5
+    contenders = dice.sample(
+        dice.choice([objects, objects, calls, *([objects + calls] if share else [])]), dice.randint(1, 4)
+    )
     found = {
         "contenders": contenders,
-        "share": dice.random() < 0.5,
+        "share": share,
         "preset": dice.choice(["", "", "4g", "dsl", "wifi"]),
         "rate": dice.choice(["", "7.5Mbit/s"]),
         "rtt": dice.choice(["", "51ns", "0.3ms", "2.0000005s"]),
@@ -168,6 +175,13 @@ def alike(ours: Any, theirs: Any) -> bool:
         {"share": True, "direction": "both", "queue": "20p", "queues": ["codel"], "replications": 2, "flows": 2},
         {"share": True, "direction": "up", "queue": "20p", "queues": ["codel"], "replications": 2},
         {"loss": "100%", "queue": "20p", "queues": ["codel"], "replications": 2},
+        CALL,
+        CALL | {"contenders": ["rtp/gcc", "rtp/nada", "roq/gcc+streams=frame"], "loss": "", "replications": 2},
+        CALL | {"contenders": ["rtp/gcc"], "flows": 2, "direction": "both", "probe": "icmp:1450B:50ms"},
+        CALL | {"direction": "both", "queue": "20p", "queues": ["fq_codel"]},
+        CALL | {"share": True, "duration": "13s", "replications": 6},
+        CALL | {"share": True, "duration": "13s", "contenders": ["rtp/gcc", "tcp/cubic"], "direction": "both"},
+        CALL | {"loss": "100%", "replications": 2},
     ],
 )
 def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, Any]) -> None:
@@ -198,7 +212,8 @@ def test_the_page_answers_what_compare_answers(module: Path, changes: dict[str, 
     for at, (first, *_) in enumerate(groups):
         places.setdefault((first["queue"], first["direction"]), []).append(at)
     shares = cli._shares_of(groups, list(places.values())) if what.share else {}
-    columns = SHARED if what.share else ALONE
+    calls = [is_call(one) for one in contenders]
+    columns = (*SHARED, *(CALLS_BESIDE if any(calls) else ())) if what.share else CALLS if any(calls) else ALONE
     probed = bool(question["probe"]) and not what.share
     assert found["table"] == [
         [
@@ -398,6 +413,44 @@ def test_what_is_wrong_is_said_at_its_field(page: Path) -> None:
     )
     assert found["said"].startswith('Rate: "40" is not a rate: write a positive number')
     assert found["focus"] == "rate"
+
+
+def test_calls_are_answered_in_a_browser(page: Path) -> None:
+    found = json.loads(
+        ask(
+            page,
+            f"""{DONE} return JSON.stringify({{
+                lines: [...at("lines").children].map((one) => one.textContent),
+                heads: [...at("table").tHead.querySelectorAll("th")].map((one) => one.textContent),
+                figures: [...page.document.querySelectorAll("svg")].map((one) => one.getAttribute("aria-label")),
+                hidden: ["size", "app", "duration"].filter((one) => at(one).closest(".field").hidden),
+                command: at("command").textContent, headline: at("headline").textContent,
+            }})""",
+            fragment="#c=rtp%2Fgcc&c=roq%2Fgcc&rate=1Mbit%2Fs&loss=2%25&duration=6s&replications=6",
+        )
+    )
+    ours = package.compare(["rtp/gcc", "roq/gcc"], rate="1Mbit/s", loss="2%", duration="6s", replications=6)
+    assert found["lines"] == [line.strip() for line in ours.verdict.splitlines()]
+    assert found["heads"] == ["contender", *(one.title for one in CALLS)]
+    assert [label.partition(" over ")[0] for label in found["figures"]][1:] == [
+        "Pacing rate",
+        "RTT",
+        "Queue at the bottleneck",
+    ]
+    assert found["hidden"] == ["size", "app"]
+    assert found["command"].startswith("haltere compare rtp/gcc roq/gcc --rate 1Mbit/s --loss 2% --duration 6s")
+    assert found["headline"].endswith("; calls of 6s; 6 replications")
+
+
+def test_calls_beside_objects_are_refused_at_their_field(page: Path) -> None:
+    said = ask(
+        page,
+        """const at = (id) => page.document.getElementById(id);
+        if (at("problem")?.hidden !== false) return "";
+        return `${page.document.activeElement.id} ${at("problem").textContent}`;""",
+        fragment=ADDRESS.replace("quic%2Fbbr", "rtp%2Fgcc"),
+    )
+    assert said.startswith("contender-1 Contender 2: calls and objects have no metric in common: write calls alone")
 
 
 def test_a_production_stack_is_said_to_run_at_home(page: Path) -> None:

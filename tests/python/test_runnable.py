@@ -39,7 +39,6 @@ def test_the_first_pages_of_a_reader_have_some() -> None:
         "haltere compare quic@quinn/cubic tcp/cubic --fidelity stack",
         "haltere compare tcp/./mine.py tcp/cubic",
         "haltere compare tcp/cubic --queue 100p --queue ./mine.py",
-        "haltere compare rtp/gcc rtp/nada",
         "haltere compare tcp/cubic quic/cubic --video bba",
         "haltere compare tcp/cubic --path my-line.toml",
         "haltere trace tcp/cubic",

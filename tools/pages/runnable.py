@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from haltere import playground
-from haltere.adhoc.conditions import Comparison, is_call
+from haltere.adhoc.conditions import Comparison
 
 _BLOCK = re.compile(r"^```(?:console|bash|sh)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(?:\S*/)?haltere compare ")
@@ -48,8 +48,6 @@ def question(command: str) -> dict[str, Any] | None:
         else:
             given.add(name)
             found[name] = int(next(words)) if name in _NUMBERS else next(words)
-    if any(map(is_call, found["contenders"])):
-        return None
     of_files = [*found["contenders"], *found["paths"], found["preset"], found["queue"], *found["queues"]]
     return None if any("@" in text or "./" in text or text.endswith(".toml") for text in of_files) else found
 

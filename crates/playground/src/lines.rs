@@ -4,7 +4,7 @@ use haltere_sim::result::{RunResult, SeriesResult, TraceResult};
 use serde::Serialize;
 
 /// The metrics that are drawn.
-const DRAWN: [&str; 4] = ["cwnd", "delivery_rate", "rtt", "queue"];
+const DRAWN: [&str; 5] = ["cwnd", "delivery_rate", "pacing_rate", "rtt", "queue"];
 
 /// A run with its lines.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use crate::lines;
 use haltere_net::units::parse_span;
 use haltere_sim::scenario::Scenario;
 use haltere_sim::{Fidelity, ScenarioError, catalogue, check_at, result, run, trace};
-use haltere_stats::{Better, Interval, Lead, Unusable, Verdict, mean, plain, typical};
+use haltere_stats::{Better, Interval, Kind, Lead, Looked, Unusable, Verdict, mean, noticed, plain, typical};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ enum Question {
     Trace { scenario: String, seed: u64, replication: u64, points: usize },
     /// Values as a table has them.
     Cells { cells: Vec<Cell> },
+    /// What a person would notice of calls.
+    Noticed { calls: Vec<Call> },
     /// Who is first, and whether the difference is real.
     Verdict(Compared),
 }
@@ -48,6 +50,15 @@ enum Estimate {
     Typical,
     /// The mean.
     Mean,
+}
+
+/// A call that is looked at (`haltere_stats::Looked`).
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    name: String,
+    aspects: Vec<Option<[Number; 3]>>,
+    shown: bool,
 }
 
 /// A comparison that is judged (`haltere_stats::Verdict`).
@@ -132,6 +143,7 @@ fn answered(question: Question) -> Result<String, Refusal> {
             written(&lines::of(trace(&Scenario::from_json(&scenario)?, seed, replication)?, points))
         }
         Question::Cells { cells } => written(&cells.iter().map(shown).collect::<Result<Vec<String>, Unusable>>()?),
+        Question::Noticed { calls } => written(&seen(calls)?),
         Question::Verdict(compared) => written(&judged(compared)?),
     })
 }
@@ -147,6 +159,14 @@ fn shown(cell: &Cell) -> Result<String, Unusable> {
         Estimate::Mean => mean(&values, 0.95)?,
     };
     Ok(plain::interval(&found, plain::Style { scale: cell.scale, digits: cell.digits, between: &cell.between }))
+}
+
+fn seen(calls: Vec<Call>) -> Result<String, Unusable> {
+    let looked = |call: Call| {
+        let aspects = call.aspects.into_iter().map(|own| own.map(|each| each.map(|number| number.0))).collect();
+        Looked { name: call.name, aspects, shown: call.shown }
+    };
+    noticed(Kind::Call, &calls.into_iter().map(looked).collect::<Vec<_>>())
 }
 
 fn judged(compared: Compared) -> Result<Value, Unusable> {

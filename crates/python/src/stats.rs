@@ -1,6 +1,6 @@
 //! Statistics of comparisons (`haltere_stats`) for `haltere.stats`. Values that cannot be used raise `ValueError`.
 
-use haltere_stats::{Better, Interval, Lead, Paired, Replications, Unusable, Verdict, plain, student};
+use haltere_stats::{Better, Interval, Kind, Lead, Looked, Paired, Replications, Unusable, Verdict, plain, student};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -124,6 +124,14 @@ fn verdict(
     Ok((found.order().map_err(refused)?, leads, found.lines().map_err(refused)?))
 }
 
+/// Returns what a person would notice of calls, or of films, each its name, its aspects and whether something was seen of it.
+#[pyfunction]
+fn noticed(kind: &str, all: Vec<(String, Vec<Option<[f64; 3]>>, bool)>) -> PyResult<String> {
+    let kind = if kind == "film" { Kind::Film } else { Kind::Call };
+    let all: Vec<Looked> = all.into_iter().map(|(name, aspects, shown)| Looked { name, aspects, shown }).collect();
+    haltere_stats::noticed(kind, &all).map_err(refused)
+}
+
 /// A number as tables have it.
 #[pyfunction]
 fn plain_number(value: f64, digits: usize) -> String {
@@ -160,6 +168,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(side, module)?)?;
     module.add_function(wrap_pyfunction!(leads, module)?)?;
     module.add_function(wrap_pyfunction!(verdict, module)?)?;
+    module.add_function(wrap_pyfunction!(noticed, module)?)?;
     module.add_function(wrap_pyfunction!(plain_number, module)?)?;
     module.add_function(wrap_pyfunction!(plain_interval, module)?)?;
     module.add_function(wrap_pyfunction!(student_below, module)?)?;

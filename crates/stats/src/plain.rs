@@ -70,11 +70,15 @@ pub fn interval(estimate: &Interval, style: Style<'_>) -> String {
 
 /// A share as per cent, with at most six significant digits: 5 for 0.05.
 pub(crate) fn per_cent(share: f64) -> String {
-    let value = 100.0 * share;
+    general(100.0 * share, 6)
+}
+
+/// A number with at most so many significant digits, without zeros at its end.
+pub(crate) fn general(value: f64, digits: u32) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let decimals = (5.0 - libm::floor(libm::log10(value.abs()))).max(0.0) as usize;
+    let decimals = (f64::from(digits) - 1.0 - libm::floor(libm::log10(value.abs()))).max(0.0) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

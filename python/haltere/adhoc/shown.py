@@ -50,6 +50,8 @@ CALLS = (
     Shown("queueing delay\nms", "bottleneck_mean_queueing_delay_s", 1e3, 3),
 )
 """The columns of calls."""
+CALLS_BESIDE = CALLS[:4]
+"""Further columns where calls share a link."""
 FILMS = (
     Shown("start-up\ns", "startup_s", digits=3),
     Shown("stalled\ns", "stalled_s", digits=3),

@@ -13,7 +13,7 @@ from haltere import fidelity as fidelities
 from haltere.adhoc import probes
 from haltere.adhoc.comparison import is_film, measure
 from haltere.adhoc.conditions import Comparison, is_call
-from haltere.adhoc.shown import ALONE, CALLS, CAPTION, FILMS, FOOTNOTE, LATENCY, SHARED, Shown
+from haltere.adhoc.shown import ALONE, CALLS, CALLS_BESIDE, CAPTION, FILMS, FOOTNOTE, LATENCY, SHARED, Shown
 from haltere.adhoc.verdict import decides, flow_names, mean_rtt, named, sentences, starved, verdicts, whole
 from haltere.cli import exits, show
 from haltere.documents import shown
@@ -168,7 +168,7 @@ def _shares(groups: list[Entries], what: Comparison) -> list[str]:
     """Print a table of the flows, and return what is to be said of them, queue by queue."""
     called = any(is_call(group[0]["contender"]) for group in groups)
     films = any(is_film(entry) for group in groups for entry in group)
-    columns = (*SHARED, *(CALLS[:4] if called else ()), *(FILMS[:-1] if films else ()))
+    columns = (*SHARED, *(CALLS_BESIDE if called else ()), *(FILMS[:-1] if films else ()))
     titles = ("flow", "contender", *(column.title for column in columns))
     table = show.table(*titles, left=2, caption=CAPTION, box=box.SIMPLE_HEAD)
     table.columns[1].min_width = NAME_WIDTH

@@ -17,9 +17,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from haltere import core
 from haltere.adhoc import conditions, shown
 from haltere.adhoc.conditions import Comparison, PathConditions, stated
-from haltere.adhoc.verdict import ALL_PAIRS
+from haltere.adhoc.noticed import CALL
+from haltere.adhoc.verdict import ALL_PAIRS, LATENCY
 from haltere.errors import InputError, Place
 from haltere.figures import pages
 from haltere.files import write_whole
@@ -119,11 +121,18 @@ def words() -> dict[str, Any]:
         "alone": [asdict(one) for one in shown.ALONE],
         "shared": [asdict(one) for one in shown.SHARED],
         "latency": [asdict(one) for one in shown.LATENCY],
+        "of_calls": [asdict(one) for one in shown.CALLS],
+        "beside_calls": [asdict(one) for one in shown.CALLS_BESIDE],
+        "calls": sorted(core.OF_CALLS),
+        "call": asdict(CALL),
         "footnote": shown.FOOTNOTE,
         "metrics": {
             "time": {"alike": METRICS["completion_time"].alike},
             "goodput": {"alike": METRICS["goodput"].alike, "divisor": METRICS["goodput"].divisor},
             "latency": {"alike": METRICS["latency"].alike},
+            "call": {
+                name: getattr(METRICS[LATENCY], name) for name in ("alike", "column", "divisor", "spoken", "unit")
+            },
             "all_pairs": ALL_PAIRS,
         },
         "usual": link

@@ -1,7 +1,7 @@
 // The form: from its fields to a question and back, and errors beside the field that they are about.
 
 import { at } from "./dom.mjs";
-import { FieldError, eachFlow } from "./scenario.mjs";
+import { FieldError, eachFlow, isCall, lasting } from "./scenario.mjs";
 
 const TEXT_FIELDS = ["preset", "rate", "rtt", "loss", "queue", "probe", "app", "direction", "size", "duration"];
 const NUMBER_FIELDS = { flows: 1, replications: 1, seed: 0 };
@@ -46,11 +46,13 @@ function listed(list, values) {
   at(add).disabled = values.length >= most;
 }
 
-/** Shows only what the choices leave open: a cell has no such link, nor have several paths, and flows that share it have no size. */
-export function adapt(isCell) {
-  const share = at("share").checked;
-  at("size").closest(".field").hidden = share;
-  at("duration").closest(".field").hidden = !share;
+/** Shows only what the choices leave open: a cell has no such link, nor have several paths; what lasts for a time has no size, and calls no application. */
+export function adapt(isCell, known) {
+  const contenders = texts("contenders");
+  const lasts = lasting({ share: at("share").checked, contenders }, known);
+  at("size").closest(".field").hidden = lasts;
+  at("duration").closest(".field").hidden = !lasts;
+  at("app").closest(".field").hidden = contenders.length > 0 && contenders.every((one) => isCall(one, known));
   const several = inputs("paths").length > 0;
   at("preset").disabled = several;
   for (const name of ["rate", "rtt", "loss", "queue"]) {
@@ -68,7 +70,7 @@ export function fill(question) {
 }
 
 /** The question of the form; raises a `FieldError`. */
-export function question() {
+export function question(known) {
   const queues = at("queue").disabled ? [] : texts("queues");
   const found = { contenders: texts("contenders"), queues, paths: texts("paths"), share: at("share").checked };
   for (const name of TEXT_FIELDS) found[name] = at(name).disabled ? "" : at(name).value.trim();
@@ -81,7 +83,7 @@ export function question() {
   }
   refuseQueues([found.queue, ...queues]);
   if (!found.direction) throw new FieldError("direction", "is none that there is: choose one of the list");
-  for (const name of [found.share ? "duration" : "size"]) {
+  for (const name of [lasting(found, known) ? "duration" : "size"]) {
     if (!found[name]) throw new FieldError(name, `is empty: write a quantity, such as ${at(name).dataset.usual}`);
   }
   return found;

@@ -8,7 +8,7 @@ import { LOOKS } from "./lines.mjs";
 import { Refused, asker } from "./module.mjs";
 import { Cancelled, Pool } from "./pool.mjs";
 import { showComparison, showTrace } from "./results.mjs";
-import { FieldError, atHome, canonical, command, eachFlow, groups, isCell, parsedPath, parsedProbe, saidPath, scenario, toml, waysOf } from "./scenario.mjs";
+import { FieldError, atHome, canonical, command, eachFlow, groups, isCall, isCell, lasting, parsedPath, parsedProbe, saidPath, scenario, toml, waysOf } from "./scenario.mjs";
 import { compared, counted } from "./tables.mjs";
 import { unpacked } from "./unpack.mjs";
 
@@ -27,11 +27,11 @@ function options(select, list) {
 function offer(catalogue) {
   columns = catalogue.columns.filter((one) => one.of === "flow" && one.whole !== "unknown");
   const halves = (rtt) => local.ask({ halves: { rtt } });
-  known = { usual: words.usual, presets: catalogue.presets, halves };
+  known = { usual: words.usual, calls: words.calls, presets: catalogue.presets, halves };
   options(at("preset"), [["", "none: the values here"], ...catalogue.presets.map((one) => [one.name, `${one.name}: ${one.summary}`])]);
-  const { transports, congestion } = catalogue.algorithms;
-  // Calls are compared by other metrics than the page shows.
-  const names = transports.filter((one) => one.name !== "rtp").flatMap((one) => congestion.filter((control) => one.name.startsWith("mp") || !control.coupled).map((control) => [`${one.name}/${control.name}`, control.summary]));
+  const { transports, congestion, media } = catalogue.algorithms;
+  const controls = (name) => (isCall(name, known) ? media : congestion.filter((control) => name.startsWith("mp") || !control.coupled));
+  const names = transports.flatMap(({ name }) => controls(name).map((control) => [`${name}/${control.name}`, control.summary]));
   at("known-contenders").replaceChildren(...names.map(([name, summary]) => Object.assign(new Option(summary, name))));
   at("known-queues").replaceChildren(...["100p", "1bdp", "64kB"].map((limit) => new Option("a limit", limit)), ...catalogue.queues.map((one) => new Option(one.summary, one.name)));
   at("version").textContent = catalogue.version;
@@ -45,9 +45,17 @@ function refuseAtHome(contender, at) {
   if (why) throw new FieldError(`contender-${at}`, why);
 }
 
+/** Refuses calls beside objects that do not share the link with them. */
+function refuseMixed({ contenders, share }) {
+  const first = isCall(contenders[0], known);
+  const other = contenders.findIndex((one) => isCall(one, known) !== first);
+  if (!share && other > 0) throw new FieldError(`contender-${other}`, "calls and objects have no metric in common: write calls alone, objects alone, or let them share the link");
+}
+
 /** The scenarios of a question, by the parity of the replication and by group; raises a `FieldError`. */
 function planned(question) {
   question.contenders.forEach(refuseAtHome);
+  refuseMixed(question);
   return [0, 1].map((parity) => groups(question).map((set) => {
     try {
       const text = canonical(scenario(set.own, set.group, known, reversed(parity)));
@@ -64,10 +72,11 @@ function headline(question, replications) {
   const { preset, rate, rtt, loss, paths } = question;
   const given = (queue) => Object.fromEntries(Object.entries({ preset, rate, rtt, loss, queue }).filter(([, value]) => value));
   const link = paths.length ? paths.map((text, at) => `path ${at}: ${saidPath(parsedPath(text, known.presets, ""), words.usual)}`) : [question.queue, ...question.queues].map((queue) => saidPath(given(queue), words.usual));
-  const sent = question.share ? `sharing for ${question.duration}, goodput from ${words.usual.measured_from.replace("s", " s")}` : question.size;
+  const sent = question.share ? `sharing for ${question.duration}, goodput from ${words.usual.measured_from.replace("s", " s")}` : lasting(question, known) ? `calls of ${question.duration}` : question.size;
   const ways = { down: "", up: " up", both: " down and up at once" }[question.direction];
   const flows = question.flows > 1 ? `${question.flows} flows of each, ` : "";
-  return [...link, `${flows}${sent}${ways} over ${question.app}`, ...(question.probe ? [saidProbe(question.probe)] : []), counted(replications, "replication")].join("; ");
+  const app = question.contenders.every((one) => isCall(one, known)) ? "" : ` over ${question.app}`;
+  return [...link, `${flows}${sent}${ways}${app}`, ...(question.probe ? [saidProbe(question.probe)] : []), counted(replications, "replication")].join("; ");
 }
 
 function saidProbe(text) {
@@ -152,7 +161,7 @@ async function look() {
       const of = [...(question.queues.length ? [own.queue] : []), ...(ways.length > 1 ? [way] : [])];
       return [way, { name: ["all flows", ...of].join(", "), look: LOOKS - 1 - ((number * ways.length + at) % LOOKS) }];
     }));
-    return { names, looks: places, links, traced: one };
+    return { names, looks: places, calls: each.map(({ contender }) => isCall(contender, known)), links, traced: one };
   });
   showTrace(last.runs);
   at("trace").removeAttribute("aria-busy");
@@ -177,7 +186,7 @@ async function submit() {
   clearErrors();
   pool.cancel();
   try {
-    const asked = question();
+    const asked = question(known);
     planned(asked);
     history.replaceState(null, "", `#${written(asked)}`);
     await run(asked);
@@ -195,7 +204,7 @@ function tell(error) {
 }
 
 function adapted() {
-  adapt(isCell({ preset: at("preset").value }, known.presets));
+  adapt(isCell({ preset: at("preset").value }, known.presets), known);
 }
 
 async function copy(button) {

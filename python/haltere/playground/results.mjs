@@ -2,6 +2,7 @@
 
 import { at, element, sentences } from "./dom.mjs";
 import { LOOKS, dots, timeLines } from "./lines.mjs";
+import { isCall } from "./scenario.mjs";
 
 function swatch(look) {
   return element("span", "", { class: `swatch look-${look % LOOKS}`, "aria-hidden": "true" });
@@ -36,7 +37,9 @@ export function showComparison(shown, { question, headline, words, rows }) {
   table(shown, question.share);
   at("lines").replaceChildren(...sentences(shown.lines));
   at("footnote").textContent = question.replications > 1 ? words.footnote : "";
-  const metric = question.share ? { name: "goodput, Mbit/s", of: (one) => one.goodput_bps / 1e6 } : { name: "completion time, s", of: (one) => one.completion_s };
+  const { call } = words.metrics;
+  const seen = !question.share && isCall(question.contenders[0], words);
+  const metric = seen ? { name: `${call.spoken}, ${call.unit}`, of: (one) => one[call.column] / call.divisor } : question.share ? { name: "goodput, Mbit/s", of: (one) => one.goodput_bps / 1e6 } : { name: "completion time, s", of: (one) => one.completion_s };
   const figure = dots({
     label: metric.name,
     width: at("dots").clientWidth || 600,
@@ -51,23 +54,26 @@ export function showComparison(shown, { question, headline, words, rows }) {
 }
 
 const FIGURES = [
-  { name: "cwnd", label: "Congestion window", unit: "kB", scale: 1e-3, of: "flow" },
-  { name: "delivery_rate", label: "Delivery rate", unit: "Mbit/s", scale: 1e-6, of: "flow" },
+  { name: "cwnd", label: "Congestion window", unit: "kB", scale: 1e-3, of: "object" },
+  { name: "delivery_rate", label: "Delivery rate", unit: "Mbit/s", scale: 1e-6, of: "object" },
+  { name: "pacing_rate", label: "Pacing rate", unit: "Mbit/s", scale: 1e-6, of: "call" },
   { name: "rtt", label: "RTT", unit: "ms", scale: 1e3, of: "flow" },
   { name: "queue", label: "Queue at the bottleneck", unit: "kB", scale: 1e-3, of: "link" },
 ];
 
-/** The lines of traced runs, each `{names, looks, links, traced}`: of the flows that run at once, or of a contender alone. `links` has the name and the
+/** The lines of traced runs, each `{names, looks, calls, links, traced}`: of the flows that run at once, or of a contender alone. `calls` says which are calls, `links` has the name and the
  * look of the queue in each direction that data goes. */
 export function showTrace(runs) {
   const ends = runs.flatMap(({ traced }) => traced.lines.map((line) => line.t_s.at(-1) ?? 0));
   const end = Math.max(...ends, 1e-9);
   const width = at("trace").clientWidth || 600;
-  const figures = FIGURES.map(({ name, label, unit, scale, of }) => {
-    const lines = runs.flatMap(({ names, looks, links, traced }) => traced.lines.flatMap((line) => {
+  const kinds = runs.flatMap(({ calls }) => calls.map((call) => (call ? "call" : "object")));
+  const figures = FIGURES.filter(({ of }) => of === "flow" || of === "link" || kinds.includes(of)).map(({ name, label, unit, scale, of }) => {
+    const lines = runs.flatMap(({ names, looks, calls, links, traced }) => traced.lines.flatMap((line) => {
       const [, number, path] = /^flow (\d+)(?: path (\d+))?$/.exec(line.who) ?? [null, null, /^path (\d+) (?:down|up)$/.exec(line.who)?.[1]];
       const link = links[/ (down|up)$/.exec(line.who)?.[1]];
-      const fits = line.name === name && (of === "flow" ? number : link);
+      const whose = number ? ["flow", calls[number] ? "call" : "object"] : [link && "link"];
+      const fits = line.name === name && whose.includes(of);
       if (!fits) return [];
       const who = link ? link.name : names[number];
       const look = link ? link.look : looks[number];

@@ -6,6 +6,12 @@ export const isCell = (question, presets) => presets.some((one) => one.of === "c
 
 const named = (preset, name) => preset.name === name || preset.also.includes(name);
 
+/** Whether a contender carries calls; `calls` are the transports that do. */
+export const isCall = (contender, { calls }) => calls.includes(contender.split("/")[0].split("@")[0]);
+
+/** Whether a question's runs last for its duration, rather than until objects are there. */
+export const lasting = (question, known) => question.share || question.contenders.some((one) => isCall(one, known));
+
 /** Why no page can run a contender: a production stack or a program; nothing if it can. */
 export function atHome(contender) {
   if (!/@/.test(contender)) return "";
@@ -130,15 +136,16 @@ export const eachFlow = (question, contenders) =>
 /** The scenario in which some contenders run at once; where they share the link, each starts after the one before it. */
 export function scenario(question, contenders, known, { reverseStarts }) {
   const { usual } = known;
+  const lasts = lasting(question, known);
   const flows = contenders.flatMap((contender, at) => {
     const place = reverseStarts ? contenders.length - 1 - at : at;
-    const flow = { app: question.app, contender };
-    if (!question.share) flow.size = question.size;
+    const flow = isCall(contender, known) ? { contender } : { app: question.app, contender };
+    if (!lasts) flow.size = question.size;
     if (question.share) flow.start = `${usual.stagger * place}ms`;
     if (question.flows > 1) flow.start_spread = `${usual.stagger}ms`;
     return eachFlow(question, [contender]).map(({ way }) => (way === "down" ? flow : { ...flow, direction: way }));
   });
-  const shared = question.share ? { duration: question.duration, measure_from: usual.measured_from } : {};
+  const shared = { ...(lasts ? { duration: question.duration } : {}), ...(question.share ? { measure_from: usual.measured_from } : {}) };
   const probed = question.probe ? { probes: [parsedProbe(question.probe)] } : {};
   return { flows, links: "kernel", topology: topology(question, known), ...shared, ...probed };
 }
@@ -168,14 +175,15 @@ const LINK = ["preset", "rate", "rtt", "loss", "queue"];
 const quoted = (word) => (/^[\w@%+=:.,/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** The command that gives the same bytes at home. Options that have their usual value are left out. */
-export function command(question, { usual, presets }) {
+export function command(question, known) {
+  const { usual, presets } = known;
   const words = ["haltere", "compare", ...question.contenders];
   const link = question.preset && isCell(question, presets) ? ["preset"] : LINK;
   for (const path of question.paths) words.push("--path", path);
   if (!question.paths.length) for (const name of link) if (question[name]) words.push(`--${name}`, question[name]);
   for (const queue of question.queues) words.push("--queue", queue);
-  if (question.share) words.push("--share", "--duration", question.duration);
-  else words.push("--size", question.size);
+  if (question.share) words.push("--share");
+  words.push(...(lasting(question, known) ? ["--duration", question.duration] : ["--size", question.size]));
   if (question.app !== usual.app) words.push("--app", question.app);
   if (question.direction !== usual.direction) words.push("--direction", question.direction);
   if (question.probe) words.push("--probe", question.probe);

@@ -1,4 +1,5 @@
 // The table and the sentences of a comparison, as `haltere compare` prints them. All statistics are the module's.
+import { isCall } from "./scenario.mjs";
 
 /** Which replications count where flows share the link: those in which every flow did well and something arrived. */
 function complete(rows) {
@@ -76,6 +77,28 @@ function placesBy(rows, ...fields) {
   return [...found.values()];
 }
 
+/** The places of the calls. */
+const callsOf = (rows, words) => rows.map((_, at) => at).filter((at) => isCall(rows[at][0].contender, words));
+
+/** What a person on the calls at these places would notice. */
+function noticed(question, rows, places, { call }, ask) {
+  const names = called(question, rows);
+  const seen = (one) => (one.error === null && one[call.key] !== null ? call.aspects.map(([field, factor]) => factor * one[field]) : null);
+  const calls = places.map((at) => ({ name: names[at], aspects: rows[at].map(seen), shown: rows[at].some((one) => one[call.shown]) }));
+  return ask({ noticed: { calls } });
+}
+
+/** The questions that the module judges of calls, direction by direction, each with its places: who has the lowest latency. */
+function judgedCalls(question, rows, places, { column, divisor, alike, spoken }) {
+  const names = called(question, rows);
+  const ways = placesBy(places.map((at) => rows[at]), "direction").map((own) => own.map((place) => places[place]));
+  return ways.map((own) => {
+    const values = own.map((at) => rows[at].map((one) => (one.error === null && one[column] !== null ? one[column] / divisor : null)));
+    const way = ways.length > 1 ? ` ${rows[own[0]][0].direction}` : "";
+    return { own, asked: { names: own.map((at) => names[at]), values, higher: false, alike, has: `the lowest mean ${spoken}${way}`, of: spoken, every: false } };
+  });
+}
+
 /** The question that the module judges, of those whose places are in `own`. */
 function judged(question, rows, own, metrics) {
   const names = called(question, rows);
@@ -125,13 +148,14 @@ function probedTogether(entries, ask) {
 }
 
 /** Who has the lowest RTT under load, of contenders that run one after the other. */
-function probedAlone(question, all, metrics, ask) {
+function probedAlone(question, all, words, ask) {
   // The flows of both directions meet the same probe.
   const rows = placesBy(all, "direction")[0].map((at) => all[at]);
   const means = rows.map((own) => own.map(meanRtt));
   if (!means.some((own) => own.some((value) => value !== null))) return ["no probe was answered"];
+  if (callsOf(all, words).length) return [];
   const has = "the lowest mean RTT under load";
-  return ask({ verdict: { names: called(question, rows), values: means, higher: false, alike: metrics.latency.alike, has, of: "RTT under load", every: false } }).lines;
+  return ask({ verdict: { names: called(question, rows), values: means, higher: false, alike: words.metrics.latency.alike, has, of: "RTT under load", every: false } }).lines;
 }
 
 /**
@@ -139,7 +163,9 @@ function probedAlone(question, all, metrics, ask) {
  * declared, and `ask` asks the module.
  */
 export function compared(question, rows, words, ask) {
-  const columns = question.share ? words.shared : [...words.alone, ...(question.probe ? words.latency : [])];
+  const calls = callsOf(rows, words);
+  const each = calls.length ? words.of_calls : words.alone;
+  const columns = question.share ? [...words.shared, ...(calls.length ? words.beside_calls : [])] : [...each, ...(question.probe ? words.latency : [])];
   const share = question.share ? shares(rows) : [];
   const places = rows.flatMap((_, at) => columns.map((column) => ({ at, column })));
   const of = ({ at, column }) => (column.field === "share" ? share[at] : values(rows[at], column.field));
@@ -169,19 +195,20 @@ export function compared(question, rows, words, ask) {
     sets = beside.map((places) => places.filter((at) => !starved[at]));
   }
   const typical = rows.map(() => null);
-  const said = [];
+  const said = calls.length ? [noticed(question, rows, calls, words, ask)] : [];
   const firsts = [];
-  for (const own of sets) {
-    // All that send one way can starve.
-    if (!own.length) continue;
-    const asked = judged(question, rows, own, words.metrics);
+  // All that send one way can starve.
+  const objects = sets.filter((own) => own.length).map((own) => ({ own, asked: judged(question, rows, own, words.metrics) }));
+  const latencies = calls.length && (!question.share || calls.length > 1) ? judgedCalls(question, rows, calls, words.metrics.call) : [];
+  for (const { own, asked } of question.share || !calls.length ? [...objects, ...latencies] : latencies) {
     if (!asked.values[0].length) continue;
     const verdict = ask({ verdict: asked });
     said.push(...verdict.lines);
-    own.forEach((at, place) => { typical[at] = verdict.typical[place] ?? null; });
+    // Where calls share the link, the first verdict is of what the figure shows.
+    own.forEach((at, place) => { typical[at] ??= verdict.typical[place] ?? null; });
     if (verdict.order.length && !question.share && rows.length > 1) firsts.push(own[verdict.order[0]]);
   }
   const table = rows.map((_, at) => columns.map((column) => texts.get(`${at} ${column.field}`) ?? "–"));
-  const probed = question.probe && !question.share ? probedAlone(question, rows, words.metrics, ask) : [];
+  const probed = question.probe && !question.share ? probedAlone(question, rows, words, ask) : [];
   return { columns, names, table, firsts, lines: [...lines, ...said, ...probed], said, typical };
 }
