@@ -25,7 +25,7 @@ enum Question {
     Trace { scenario: String, seed: u64, replication: u64, points: usize },
     /// Values as a table has them.
     Cells { cells: Vec<Cell> },
-    /// What a person would notice of calls.
+    /// Differences of calls that a person would notice.
     Noticed { calls: Vec<Call> },
     /// Who is first, and whether the difference is real.
     Verdict(Compared),

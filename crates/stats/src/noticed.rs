@@ -32,7 +32,7 @@ const COARSER: f64 = 0.8;
 /// Mean stalls below this are said to be none.
 const SHORTEST_S: f64 = 0.05;
 
-/// What persons look at.
+/// The things that persons look at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A call: the time that 95 % of its pictures are behind at most, ms; its freezes; and the frames shown in a second.

@@ -1,6 +1,6 @@
 """Differences between contenders that a person would notice, on a call or before a film, in words.
 
-What is noticed, and the sentence, are made in `crates/stats/src/noticed.rs`, as the playground's page has the same.
+Differences and the sentence are found in `crates/stats/src/noticed.rs`, as the playground's page has the same.
 """
 
 from __future__ import annotations
