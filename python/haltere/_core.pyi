@@ -180,7 +180,7 @@ def verdict(
 ) -> tuple[list[int], list[tuple[int, Standing]], list[str]]:
     """Return the places in order, who was compared with whom, and the sentences of a verdict."""
 
-def noticed(kind: str, all: list[tuple[str, list[list[float] | None], bool]]) -> str:
+def noticed(kind: str, looked: list[tuple[str, list[list[float] | None], bool]]) -> str:
     """Return what a person would notice of calls, or of films (`call`, `film`).
 
     Each is its name, its aspects a replication, and whether something was seen of it.

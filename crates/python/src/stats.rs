@@ -126,10 +126,11 @@ fn verdict(
 
 /// Returns what a person would notice of calls, or of films, each its name, its aspects and whether something was seen of it.
 #[pyfunction]
-fn noticed(kind: &str, all: Vec<(String, Vec<Option<[f64; 3]>>, bool)>) -> PyResult<String> {
+fn noticed(kind: &str, looked: Vec<(String, Vec<Option<[f64; 3]>>, bool)>) -> PyResult<String> {
     let kind = if kind == "film" { Kind::Film } else { Kind::Call };
-    let all: Vec<Looked> = all.into_iter().map(|(name, aspects, shown)| Looked { name, aspects, shown }).collect();
-    haltere_stats::noticed(kind, &all).map_err(refused)
+    let looked: Vec<Looked> =
+        looked.into_iter().map(|(name, aspects, shown)| Looked { name, aspects, shown }).collect();
+    haltere_stats::noticed(kind, &looked).map_err(refused)
 }
 
 /// A number as tables have it.
