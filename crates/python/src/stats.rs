@@ -9,6 +9,8 @@ type Estimate = (f64, Option<f64>, Option<f64>, String);
 /// The other's place, the logarithms of the ratios, whether they are exact, the confidence of their interval, the corrected
 /// p-value, the number of pairs, where the comparison stands, and the replications needed.
 type Standing = (usize, Vec<f64>, bool, f64, Option<f64>, usize, &'static str, Option<usize>);
+/// A name, its aspects a replication, and whether something was seen of it.
+type Observed = (String, Vec<Option<[f64; 3]>>, bool);
 /// Places in order, who was compared with whom, and sentences.
 type Judged = (Vec<usize>, Vec<(usize, Standing)>, Vec<String>);
 
@@ -126,7 +128,7 @@ fn verdict(
 
 /// Returns what a person would notice of calls, or of films, each its name, its aspects and whether something was seen of it.
 #[pyfunction]
-fn noticed(kind: &str, looked: Vec<(String, Vec<Option<[f64; 3]>>, bool)>) -> PyResult<String> {
+fn noticed(kind: &str, looked: Vec<Observed>) -> PyResult<String> {
     let kind = if kind == "film" { Kind::Film } else { Kind::Call };
     let looked: Vec<Looked> =
         looked.into_iter().map(|(name, aspects, shown)| Looked { name, aspects, shown }).collect();
