@@ -10,6 +10,10 @@ acknowledgements, windows), in units of the path's RTT and bandwidth-delay produ
   control and one for all. The answer is the area under the curve (AUC) of receiver operating characteristics: 0.5 is
   chance.
 
+Times are whole microseconds, as captures have them, and the windows are read in the middle of equal parts of a flow. The
+packets of a first window leave a kernel some hundred nanoseconds apart and the model at one instant, so that the window
+at the very first one told them apart and nothing else did.
+
 Intervals are 95 % by resampling paths. Flows that are the same to the last packet cannot be told apart, and count.
 """
 
@@ -89,13 +93,13 @@ def features(side: Side, path: Path) -> Numbers:
     data = [packet for packet in side.of("sent") if packet.len]
     acks = side.of("received")
     rtt, packet_s = path.rtt_ms * 1e-3, 1500 * 8 / (path.rate_mbps * 1e6)
-    sent_at = np.array([packet.t_s for packet in data])
+    sent_at = np.array([round(packet.t_s, 6) for packet in data])
     highest = np.maximum.accumulate(np.array([packet.seq + packet.len for packet in data], dtype=float))
     again = np.array([packet.seq for packet in data], dtype=float) < np.concatenate(([0.0], highest[:-1]))
-    acked_at = np.array([packet.t_s for packet in acks])
+    acked_at = np.array([round(packet.t_s, 6) for packet in acks])
     acked = np.maximum.accumulate(np.array([packet.ack for packet in acks], dtype=float))
     # Bytes in flight by what the wire tells: the highest byte sent less the highest acknowledged.
-    times = np.linspace(sent_at[0], sent_at[-1], POINTS)
+    times = sent_at[0] + (np.arange(POINTS) + 0.5) / POINTS * (sent_at[-1] - sent_at[0])
     out = highest[np.searchsorted(sent_at, times, side="right") - 1]
     back = np.concatenate(([0.0], acked))[np.searchsorted(acked_at, times, side="right")]
     windows = (out - back) / path.bdp
