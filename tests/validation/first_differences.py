@@ -96,7 +96,11 @@ class Cell:
             case "requests":
                 dice = random.Random(f"objects {self.replication}")
                 objects: list[dict[str, Any]] = [
-                    {"size": f"{dice.choice((200, 1000, 5000, 20_000, 60_000))}B", "after": [i - 1], "delay": self.amount}
+                    {
+                        "size": f"{dice.choice((200, 1000, 5000, 20_000, 60_000))}B",
+                        "after": [i - 1],
+                        "delay": self.amount,
+                    }
                     for i in range(OBJECTS)
                 ]
                 objects[0] |= {"after": [], "delay": "0s"}

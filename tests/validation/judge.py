@@ -10,9 +10,9 @@ acknowledgements, windows), in units of the path's RTT and bandwidth-delay produ
   control and one for all. The answer is the area under the curve (AUC) of receiver operating characteristics: 0.5 is
   chance.
 
-Times are whole microseconds, as captures have them, and the windows are read in the middle of equal parts of a flow. The
-packets of a first window leave a kernel some hundred nanoseconds apart and the model at one instant, so that the window
-at the very first one told them apart and nothing else did.
+Times are whole microseconds, as captures have them, and the windows are read in the middle of equal parts of a flow.
+The packets of a first window leave a kernel some hundred nanoseconds apart and the model at one instant, which would
+tell them apart at the very first packet.
 
 Intervals are 95 % by resampling paths. Flows that are the same to the last packet cannot be told apart, and count.
 """
