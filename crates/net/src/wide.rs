@@ -1,23 +1,34 @@
 //! Products of two numbers of 64 bits, which need 128 bits at most.
 //!
-//! Most fit 64 bits, and are computed there: a division of 128 bits is a call of a routine on every machine, and in
-//! WebAssembly a multiplication is one, too, even to find that 64 bits do not suffice.
+//! Most fit 64 bits, and are computed there: a division of 128 bits is a call of a routine on every machine. In WebAssembly a
+//! multiplication is one, too, even to find that 64 bits do not suffice, and so the numbers' digits are counted there.
+
+const WASM: bool = cfg!(target_family = "wasm");
 
 /// `a * b`, or none if it may need more than 64 bits.
+#[inline]
 const fn short(a: u64, b: u64) -> Option<u64> {
+    if !WASM {
+        return a.checked_mul(b);
+    }
     if a.leading_zeros() + b.leading_zeros() >= u64::BITS { Some(a * b) } else { None }
 }
 
 /// `a * b`.
+#[inline]
 pub const fn product(a: u64, b: u64) -> u128 {
-    match short(a, b) {
-        Some(product) => product as u128,
-        None => a as u128 * b as u128,
+    if WASM && let Some(product) = short(a, b) {
+        return product as u128;
     }
+    a as u128 * b as u128
 }
 
 /// `a * b`, or the largest number.
+#[inline]
 pub const fn saturating_product(a: u64, b: u64) -> u64 {
+    if !WASM {
+        return a.saturating_mul(b);
+    }
     // With 62 leading zeros or fewer, both numbers together have so many digits that 64 bits cannot suffice.
     match a.leading_zeros() + b.leading_zeros() {
         64.. => a * b,
@@ -27,6 +38,7 @@ pub const fn saturating_product(a: u64, b: u64) -> u64 {
 }
 
 /// `n * num / den`, rounded down, or the largest number.
+#[inline]
 pub const fn scaled(n: u64, num: u64, den: u64) -> u64 {
     if let Some(product) = short(n, num) {
         return product / den;

@@ -4,13 +4,12 @@ use super::config::{Config, NetworkCard};
 use super::memory::Held;
 use super::ticks::whole_micros;
 use haltere_net::{Span, Time};
-use std::num::NonZeroU8;
 
 /// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
 const LEAST_TO_GROW: u64 = 128;
 
 /// The share of a buffer that is window before a segment tells, in 256ths (Linux: `TCP_DEFAULT_SCALING_RATIO`).
-const FIRST_SHARE: u64 = 128;
+const FIRST_SHARE: u8 = 128;
 
 /// The largest scale of a window (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
@@ -31,9 +30,10 @@ pub(crate) struct Window {
     pub from: u64,
     pub measured: u64,
     pub card: NetworkCard,
-    /// The share of the buffer that is window, in 256ths, as the last segment that was larger than those before it tells; `None`
-    /// before the first such segment (Linux: `scaling_ratio`).
-    share: Option<NonZeroU8>,
+    /// The share of the buffer that is window, in 256ths, as the last segment that was larger than those before it tells (Linux:
+    /// `scaling_ratio`); and whether there was one.
+    share: u8,
+    told: bool,
     /// Whether it was given, and is not the share of a buffer.
     pub given: bool,
     /// Data bytes of the largest segment that we announced, without options (Linux: `advmss`, which counts those of MPTCP).
@@ -68,11 +68,11 @@ impl Window {
 
     /// Whether a segment has told the share of the buffer that is window.
     pub fn is_measured(&self) -> bool {
-        self.share.is_some()
+        self.told
     }
 
     fn share(&self) -> u64 {
-        self.share.map_or(FIRST_SHARE, |share| share.get().into())
+        self.share.into()
     }
 
     /// The window of the largest buffer (Linux: `tcp_rmem[2]`).
@@ -100,7 +100,8 @@ impl Window {
             from: 0,
             measured: buffer.min(10 * announced),
             card: config.network_card,
-            share: None,
+            share: FIRST_SHARE,
+            told: false,
             given,
             announced: u16::try_from(announced).unwrap_or(u16::MAX),
         }
@@ -118,7 +119,7 @@ impl Window {
     pub fn measure(&mut self, len: u64) {
         let share = (len * 256 / self.card.memory(len)).clamp(1, 255) as u8;
         let before = self.share();
-        self.share = NonZeroU8::new(share);
+        (self.share, self.told) = (share, true);
         if !self.given {
             self.clamp = (self.clamp.saturating_mul(share.into()) / before).min(self.most());
             self.measured = self.measured.min(self.clamp);
