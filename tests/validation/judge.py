@@ -1,8 +1,8 @@
 """A judge that knows neither model nor kernel: `judge.py [--scenarios N] [--workers N] [--json FILE]`.
 
 Flows of several congestion controls run over random paths, each on kernels that are nodes of the simulator and in the
-model, with the same losses. Classifiers of scikit-learn see their packets at the sender's interface (times, bytes,
-acknowledgements, windows), in units of the path's RTT and bandwidth-delay product, and are asked two things:
+model, with the same losses. Classifiers of scikit-learn see their packets at the sender's interface, as the numbers of
+`judge_features.py`, and are asked two things:
 
 - Which congestion control sent a flow? Trained on the kernel's flows of other paths alone, asked of the kernel's and of
   the model's.
@@ -10,9 +10,11 @@ acknowledgements, windows), in units of the path's RTT and bandwidth-delay produ
   control and one for all. The answer is the area under the curve (AUC) of receiver operating characteristics: 0.5 is
   chance.
 
-Times are whole microseconds, as captures have them, and the windows are read in the middle of equal parts of a flow.
-The packets of a first window leave a kernel some hundred nanoseconds apart and the model at one instant, which would
-tell them apart at the very first packet.
+The numbers, the classifier and the draw of the paths were chosen on flows of the model alone, over paths of other seeds
+(`--develop 7`, `--develop 9`), before any flow of the seed below was run. No flow is left out.
+
+Times are whole microseconds, as captures have them. The packets of a first window leave a kernel some hundred
+nanoseconds apart and the model at one instant, which would tell them apart at the very first packet.
 
 Intervals are 95 % by resampling paths. Flows that are the same to the last packet cannot be told apart, and count.
 """
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -38,18 +41,22 @@ from sklearn.model_selection import GroupKFold
 from haltere import core
 from haltere.adhoc.packets import Side, like_a_node, simulated
 from haltere.rig.kernel import find
+from judge_features import Numbers, Wire, features
 
 CONTROLS = ("cubic", "newreno", "bbr", "vegas", "illinois", "westwood", "htcp", "scalable")
 SEED = 2026
 PARTS = 5
 """Of cross-validation."""
 TREES = 300
-POINTS = 40
-"""At which the bytes in flight are read over a flow's time."""
-QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+SHARE_OF_FEATURES = 0.4
+"""Among which a tree looks for the best split."""
 RESAMPLED = 1000
-
-Numbers = npt.NDArray[np.float64]
+PACKETS = 6000
+"""Of a flow."""
+LEARNED = (5, 10, 20, 40)
+"""Numbers of paths to learn from, for the learning curve."""
+REPEATS = 5
+"""Of each number, with other paths."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +76,16 @@ class Path:
 
     @classmethod
     def drawn(cls, dice: random.Random) -> Path:
-        """Draw one. A flow lasts at least 60 round trips and 4 s at the full rate, so that recoveries show."""
-        rate, rtt = 10 ** dice.uniform(0.7, 1.7), dice.randint(10, 100)
-        seconds = max(4.0, 60 * rtt * 1e-3)
-        queue, loss = 2 ** dice.uniform(-1, 1), dice.choice(["0%", "0%", "0.05%", "0.2%"])
-        return cls(round(rate, 2), rtt, round(queue, 2), loss, round(rate * 1e6 / 8 * seconds))
+        """Draw one on which controls show what they do.
+
+        Windows are small enough that a flow of some thousand packets has several reductions, and large enough for their
+        factors to be read. Round trips are long enough that a second, after which H-TCP's growth rises, comes before
+        the next loss. A few random losses find the window below what the queue holds, where controls differ by delay.
+        """
+        rtt, packets = dice.randint(40, 100), 2 ** dice.uniform(math.log2(20), math.log2(60))
+        rate = packets * 1500 * 8 / (rtt * 1e3)
+        queue, loss = 2 ** dice.uniform(-1, 1), dice.choice(["0.05%", "0.1%", "0.2%"])
+        return cls(round(rate, 2), rtt, round(queue, 2), loss, PACKETS * 1448)
 
     def scenario(self, contender: str) -> core.Scenario:
         """A bare transfer over the path. All hosts tick together, as a kernel's namespaces do."""
@@ -88,40 +100,10 @@ class Path:
         return core.parse({"topology": topology, "flows": [flow], "time_limit": "300s", "ticks": "shared"})
 
 
-def features(side: Side, path: Path) -> Numbers:
-    """The features of a flow that a judge sees: its windows and the times of its packets, in units of the path."""
-    data = [packet for packet in side.of("sent") if packet.len]
-    acks = side.of("received")
-    rtt, packet_s = path.rtt_ms * 1e-3, 1500 * 8 / (path.rate_mbps * 1e6)
-    sent_at = np.array([round(packet.t_s, 6) for packet in data])
-    highest = np.maximum.accumulate(np.array([packet.seq + packet.len for packet in data], dtype=float))
-    again = np.array([packet.seq for packet in data], dtype=float) < np.concatenate(([0.0], highest[:-1]))
-    acked_at = np.array([round(packet.t_s, 6) for packet in acks])
-    acked = np.maximum.accumulate(np.array([packet.ack for packet in acks], dtype=float))
-    # Bytes in flight by what the wire tells: the highest byte sent less the highest acknowledged.
-    times = sent_at[0] + (np.arange(POINTS) + 0.5) / POINTS * (sent_at[-1] - sent_at[0])
-    out = highest[np.searchsorted(sent_at, times, side="right") - 1]
-    back = np.concatenate(([0.0], acked))[np.searchsorted(acked_at, times, side="right")]
-    windows = (out - back) / path.bdp
-    gaps = np.diff(sent_at) / packet_s
-    spaces = np.diff(acked_at) / packet_s
-    bursts = np.diff(np.concatenate(([0], np.flatnonzero(gaps > 0.5) + 1, [len(data)])))
-    delivered = np.diff(acked)
-    growth = np.diff(windows)
-    parts = [
-        windows,
-        np.quantile(windows, QUANTILES),
-        np.quantile(growth, QUANTILES),
-        np.log1p(np.quantile(gaps, QUANTILES)),
-        np.log1p(np.quantile(spaces, QUANTILES)),
-        np.quantile(bursts, QUANTILES),
-        np.quantile(delivered[delivered > 0] / 1448, QUANTILES),
-        [again.mean(), sum(bool(packet.sack) for packet in acks) / len(acks), len(acks) / len(data)],
-        [(sent_at[-1] - sent_at[0]) / rtt, len(data) * packet_s / (sent_at[-1] - sent_at[0])],
-        # The path, which a judge may know.
-        [path.rate_mbps, path.rtt_ms, path.queue_bdp, float(path.loss.rstrip("%"))],
-    ]
-    return np.concatenate([np.asarray(part, dtype=float) for part in parts])
+def seen_of(side: Side, path: Path) -> Numbers:
+    """The numbers of a flow, and those of its path, which a judge may know."""
+    of_path = [path.rate_mbps, path.rtt_ms, path.queue_bdp, float(path.loss.rstrip("%"))]
+    return np.concatenate([features(Wire.of(side), path.rate_mbps * 1e6 / 8 / 1500), of_path])
 
 
 @dataclass(frozen=True)
@@ -134,28 +116,36 @@ class Flow:
     seen: Numbers
 
 
-def run(paths: Sequence[Path], workers: int, tell: Callable[[str], object]) -> list[Flow]:
-    """Run every control over every path, on kernels and in the model."""
-    kernel = find()
-    work = [(i, control, of_kernel) for i in range(len(paths)) for control in CONTROLS for of_kernel in (True, False)]
+def drawn(seed: int, number: int) -> list[Path]:
+    """Draw paths."""
+    dice = random.Random(seed)
+    return [Path.drawn(dice) for _ in range(number)]
+
+
+def run(
+    paths: Sequence[Path], seed: int, workers: int, tell: Callable[[str], object], *, kernels: bool = True
+) -> list[Flow]:
+    """Run every control over every path, on kernels and in the model, or in the model alone."""
+    kernel, who = find(), (True, False) if kernels else (False,)
+    work = [(i, control, of_kernel) for i in range(len(paths)) for control in CONTROLS for of_kernel in who]
 
     def one(item: tuple[int, str, bool]) -> Flow:
         i, control, of_kernel = item
         contender = f"tcp@linux/{control}" if of_kernel else like_a_node(f"tcp/{control}", kernel)
-        (side,) = simulated(paths[i].scenario(contender), SEED, i, fidelity="stack" if of_kernel else "model")
-        return Flow(i, control, of_kernel, features(side, paths[i]))
+        (side,) = simulated(paths[i].scenario(contender), seed, i, fidelity="stack" if of_kernel else "model")
+        return Flow(i, control, of_kernel, seen_of(side, paths[i]))
 
     flows = []
     with ThreadPoolExecutor(workers) as pool:
         for number, flow in enumerate(pool.map(one, work), 1):
             flows.append(flow)
-            if number % (2 * len(CONTROLS)) == 0:
+            if number % (len(who) * len(CONTROLS)) == 0:
                 tell(f"{number} of {len(work)} flows")
     return flows
 
 
 def _classifier() -> ExtraTreesClassifier:
-    return ExtraTreesClassifier(TREES, random_state=SEED, min_samples_leaf=2)
+    return ExtraTreesClassifier(TREES, random_state=SEED, max_features=SHARE_OF_FEATURES)
 
 
 def _interval(groups: Numbers, statistic: Callable[[npt.NDArray[np.intp]], float]) -> tuple[float, float, float]:
@@ -176,13 +166,16 @@ def _of(flows: Sequence[Flow]) -> tuple[Numbers, Numbers]:
 
 
 def recognition(flows: Sequence[Flow]) -> dict[str, Any]:
-    """How often the control of the kernel's and of the model's flows is named rightly, as taught by the kernel's."""
+    """How often the control of the kernel's and of the model's flows is named rightly, as taught by the kernel's.
+
+    Flows of the model alone are taught by themselves.
+    """
     seen, groups = _of(flows)
     control = np.array([flow.control for flow in flows])
     kernel = np.array([flow.of_kernel for flow in flows])
     named = np.empty_like(control)
     for train, test in GroupKFold(PARTS).split(seen, control, groups):
-        taught = train[kernel[train]]
+        taught = train[kernel[train] | ~kernel.any()]
         named[test] = _classifier().fit(seen[taught], control[taught]).predict(seen[test])
 
     def share(rows: npt.NDArray[np.intp]) -> float:
@@ -201,7 +194,23 @@ def recognition(flows: Sequence[Flow]) -> dict[str, Any]:
         }
         return {"share": value, "mistaken": {one: others for one, others in mistaken.items() if others}}
 
-    return {"kernel": of(kernel), "model": of(~kernel)}
+    return {who: of(rows) for who, rows in (("kernel", kernel), ("model", ~kernel)) if rows.any()}
+
+
+def learning(flows: Sequence[Flow]) -> dict[int, float]:
+    """Which share of all flows of other paths is named rightly, by the number of paths that taught."""
+    seen, groups = _of(flows)
+    control = np.array([flow.control for flow in flows])
+    kernel = np.array([flow.of_kernel for flow in flows])
+    dice, names = np.random.default_rng(SEED), np.unique(groups)
+
+    def once(paths: int) -> float:
+        train = np.isin(groups, dice.choice(names, paths, replace=False))
+        taught = train & (kernel | ~kernel.any())
+        named = _classifier().fit(seen[taught], control[taught]).predict(seen[~train])
+        return float(accuracy_score(control[~train], named))
+
+    return {n: float(np.mean([once(n) for _ in range(REPEATS)])) for n in LEARNED if n < len(names)}
 
 
 def telling(flows: Sequence[Flow]) -> tuple[float, float, float]:
@@ -215,30 +224,37 @@ def telling(flows: Sequence[Flow]) -> tuple[float, float, float]:
 
 
 def judged(flows: Sequence[Flow]) -> dict[str, Any]:
-    """All answers of the judge."""
+    """All answers of the judge; of the model's flows alone, there is nobody to tell them from."""
+    found = {"flows": len(flows), "recognition": recognition(flows), "learning": learning(flows)}
+    if all(not flow.of_kernel for flow in flows):
+        return found | {"auc": {}}
     by_control = {one: telling([flow for flow in flows if flow.control == one]) for one in CONTROLS}
-    return {
-        "flows": len(flows),
-        "recognition": recognition(flows),
-        "auc": {"all": telling(flows), **by_control},
-    }
+    return found | {"auc": {"all": telling(flows), **by_control}}
 
 
 def table(found: dict[str, Any]) -> str:
     """The answers as a table in Markdown."""
 
     def number(value: tuple[float, float, float]) -> str:
-        return "{:.2f} [{:.2f}, {:.2f}]".format(*value)
+        return "{:.3f} [{:.3f}, {:.3f}]".format(*value)
 
     lines = ["| asked | answer |", "| --- | --- |"]
     lines += [
         f"| the control, of the {who}'s flows: share named rightly | {number(of['share'])} |"
         for who, of in found["recognition"].items()
     ]
+    lines += [f"| the control, learned from {n} paths | {share:.3f} |" for n, share in found["learning"].items()]
     for control, value in found["auc"].items():
         what = "of all flows" if control == "all" else f"of {control}"
         lines.append(f"| kernel or model, {what}: AUC | {number(value)} |")
     return "\n".join(lines)
+
+
+def kept(flows: Sequence[Flow], file: File) -> None:
+    """Keep the numbers of all flows, to ask them more."""
+    seen, groups = _of(flows)
+    control, of_kernel = [flow.control for flow in flows], [flow.of_kernel for flow in flows]
+    np.savez_compressed(file, seen=seen, path=groups, control=np.array(control), of_kernel=np.array(of_kernel))
 
 
 def main() -> None:
@@ -247,15 +263,21 @@ def main() -> None:
     parser.add_argument("--scenarios", type=int, default=60, help="how many paths (default %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time (default %(default)s)")
     parser.add_argument("--json", type=File, help="a file for all answers")
+    parser.add_argument("--seen", type=File, help="a file for the numbers of all flows (NumPy, .npz)")
+    parser.add_argument("--develop", type=int, metavar="SEED", help="the model alone, over paths of another seed")
     given = parser.parse_args()
-    dice = random.Random(SEED)
-    paths = [Path.drawn(dice) for _ in range(given.scenarios)]
-    found = judged(run(paths, given.workers, lambda text: sys.stderr.write(text + "\n")))
+    seed, kernels = (SEED, True) if given.develop is None else (given.develop, False)
+    flows = run(
+        drawn(seed, given.scenarios), seed, given.workers, lambda text: sys.stderr.write(text + "\n"), kernels=kernels
+    )
+    if given.seen:
+        kept(flows, given.seen)
+    found = judged(flows)
     if given.json:
         given.json.write_text(json.dumps(found, indent=1) + "\n")
     sys.stdout.write(table(found) + "\n")
-    for who in ("kernel", "model"):
-        sys.stdout.write(f"{who}: {found['recognition'][who]['mistaken']}\n")
+    for who, of in found["recognition"].items():
+        sys.stdout.write(f"{who}: {of['mistaken']}\n")
 
 
 if __name__ == "__main__":
