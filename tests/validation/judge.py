@@ -69,18 +69,14 @@ class Path:
     loss: str
     bytes: int
 
-    @property
-    def bdp(self) -> float:
-        """The bandwidth-delay product, bytes."""
-        return self.rate_mbps * 1e6 / 8 * self.rtt_ms * 1e-3
-
     @classmethod
     def drawn(cls, dice: random.Random) -> Path:
         """Draw one on which controls show what they do.
 
         Windows are small enough that a flow of some thousand packets has several reductions, and large enough for their
-        factors to be read. Round trips are long enough that a second, after which H-TCP's growth rises, comes before
-        the next loss. A few random losses find the window below what the queue holds, where controls differ by delay.
+        factors to be read. Round trips are long enough that a second, after which H-TCP's growth rises, often comes
+        before the next loss. A few random losses find the window below what the queue holds, where controls differ by
+        delay.
         """
         rtt, packets = dice.randint(40, 100), 2 ** dice.uniform(math.log2(20), math.log2(60))
         rate = packets * 1500 * 8 / (rtt * 1e3)

@@ -1,4 +1,4 @@
-"""What a judge sees of a flow: numbers that the literature on the identification of congestion controls uses.
+"""The numbers of a flow that a judge sees, those that the literature on the identification of congestion controls uses.
 
 All are read from the packets at the sender's interface. The bytes in flight are the highest byte sent less the highest
 acknowledged, in segments. Rounds are counted as a sender does: one ends when what was sent at its beginning is
@@ -75,7 +75,7 @@ class Wire:
         return self.start < np.concatenate(([0.0], self.highest[:-1]))
 
     def acked_by(self, times: Numbers) -> Numbers:
-        """What was acknowledged at some times."""
+        """The position up to which all was acknowledged at some times."""
         return np.concatenate(([0.0], self.acked))[np.searchsorted(self.acked_s, times, side="right")]
 
     def done(self, position: float) -> float:
@@ -169,8 +169,11 @@ def _means(values: Numbers, by: Numbers, edges: tuple[float, ...]) -> list[float
     return [float(one.mean()) if len(one) >= 3 else np.nan for one in chosen]
 
 
-def _factors(wire: Wire, rtt: Numbers, rate: float, shortest: float) -> Numbers:
-    """Of each reduction: its factor, and that less what the path alone would give."""
+def factors(wire: Wire, rtt: Numbers, rate: float, shortest: float) -> Numbers:
+    """Of each reduction: its factor, the windows before and after it, and the RTT without queueing by that before it.
+
+    Windows are in bandwidth-delay products.
+    """
     flight, found = wire.flight, []
     for begin, end in wire.reductions():
         near = (wire.acked_s < begin) & (wire.acked_s > begin - 0.5) & ~np.isnan(rtt)
@@ -192,7 +195,7 @@ def _share(values: Numbers, *, near: float = 0.04) -> float:
 
 def _of_reductions(wire: Wire, rtt: Numbers, rate: float, shortest: float) -> list[float]:
     """Factors of reductions. The one that ends the first slow start, where recoveries follow one another, is apart."""
-    found = _factors(wire, rtt, rate, shortest)
+    found = factors(wire, rtt, rate, shortest)
     factor, before, after, ratio = found[1:].T
     rests = [factor - ratio, after - 1, factor - np.clip(ratio, 0.5, 0.8)]
     parts: list[Iterable[float]] = [
