@@ -53,7 +53,7 @@ SHARE_OF_FEATURES = 0.4
 RESAMPLED = 1000
 PACKETS = 6000
 """Of a flow."""
-LEARNED = (5, 10, 20, 40)
+LEARNED = (5, 10, 20, 40, 80)
 """Numbers of paths to learn from, for the learning curve."""
 REPEATS = 5
 """Of each number, with other paths."""
@@ -128,7 +128,8 @@ def run(
     def one(item: tuple[int, str, bool]) -> Flow:
         i, control, of_kernel = item
         contender = f"tcp@linux/{control}" if of_kernel else like_a_node(f"tcp/{control}", kernel)
-        (side,) = simulated(paths[i].scenario(contender), seed, i, fidelity="stack" if of_kernel else "model")
+        fidelity = "stack" if of_kernel else "model"
+        (side,) = simulated(paths[i].scenario(contender), seed, i, fidelity=fidelity, states=False)
         return Flow(i, control, of_kernel, seen_of(side, paths[i]))
 
     flows = []
@@ -256,7 +257,7 @@ def kept(flows: Sequence[Flow], file: File) -> None:
 def main() -> None:
     """Run, ask and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scenarios", type=int, default=60, help="how many paths (default %(default)s)")
+    parser.add_argument("--scenarios", type=int, default=120, help="how many paths (default %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="runs at a time (default %(default)s)")
     parser.add_argument("--json", type=File, help="a file for all answers")
     parser.add_argument("--seen", type=File, help="a file for the numbers of all flows (NumPy, .npz)")
