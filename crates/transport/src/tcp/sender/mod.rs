@@ -96,6 +96,8 @@ struct Usage {
 /// The sending half.
 pub(super) struct Sender {
     pub mss: u64,
+    /// The bytes by which rates and room in segments become bytes (Linux: `mss_cache`).
+    pub(super) nominal: u64,
     pub(super) board: Scoreboard,
     pub(super) cc: Box<dyn CongestionController>,
     pub(super) rtt: Rtt,
@@ -171,6 +173,7 @@ impl Sender {
         let clock = Clock::new(config);
         Sender {
             mss,
+            nominal: config.nominal_mss(mss),
             board: Scoreboard::default(),
             cc,
             rtt: Rtt::new(config.rto, clock.unit()),

@@ -18,7 +18,8 @@ impl Sender {
 
     /// The pacing rate of window-based algorithms.
     pub(in crate::tcp) fn window_rate(&self, window: u64) -> Option<Rate> {
-        rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt_exactly())
+        let rate = rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt_exactly());
+        if self.nominal == self.mss { rate } else { rate.map(|rate| rate.scaled(self.nominal, self.mss)) }
     }
 
     /// Whether pacing allows a segment; if not, stores when it will.
