@@ -193,7 +193,7 @@ impl Sender {
 
     /// The bytes of a window, as Linux counts them from its segments.
     fn in_nominal(&self, window: u64) -> u64 {
-        if self.nominal == self.mss { window } else { window / self.mss * self.nominal }
+        if self.nominal() == self.mss { window } else { window / self.mss * self.nominal() }
     }
 
     /// `tcp_tso_should_defer`: the congestion window of `window` bytes has room for `room` segments, a whole super-segment has `most`,
@@ -206,7 +206,7 @@ impl Sender {
         {
             return false;
         }
-        let (room, most) = (room * self.nominal, most * self.nominal);
+        let (room, most) = (room * self.nominal(), most * self.nominal());
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
         let last = self.together.end == self.written && !self.more;

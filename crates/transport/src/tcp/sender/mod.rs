@@ -96,8 +96,6 @@ struct Usage {
 /// The sending half.
 pub(super) struct Sender {
     pub mss: u64,
-    /// The bytes by which rates and room in segments become bytes (Linux: `mss_cache`).
-    pub(super) nominal: u64,
     pub(super) board: Scoreboard,
     pub(super) cc: Box<dyn CongestionController>,
     pub(super) rtt: Rtt,
@@ -154,6 +152,8 @@ pub(super) struct Sender {
     pub(super) cuts: Cuts,
     /// Whether more data than was written is about to be written, so that its end is no reason to push.
     pub(super) more: bool,
+    /// Bytes of MPTCP's options in each segment.
+    extra: u8,
     /// Whether what is sent together has a mapping of its own: a subflow of MPTCP.
     pub(in crate::tcp) mapped: bool,
     /// The paths of the connection of which this is a subflow, as coupled congestion controls see them; empty without one.
@@ -173,7 +173,6 @@ impl Sender {
         let clock = Clock::new(config);
         Sender {
             mss,
-            nominal: config.nominal_mss(mss),
             board: Scoreboard::default(),
             cc,
             rtt: Rtt::new(config.rto, clock.unit()),
@@ -215,6 +214,7 @@ impl Sender {
             small_end: 0,
             cuts: Cuts::default(),
             more: false,
+            extra: (config.nominal_mss(mss) - mss) as u8,
             mapped: false,
             siblings: Vec::new(),
             losses: (0, 0),
