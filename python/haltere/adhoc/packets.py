@@ -169,8 +169,8 @@ class Difference:
                 f"than {second}'s, at {_ms(a.t_s)}"
             )
         return (
-            f"the {_ordinal(self.number)} packet{where} that {does} the sender, at {_ms(min(a.t_s, b.t_s))}, differs in its "
-            f"{_fields(a, b)}: {first} has {a}, {second} has {b}"
+            f"the {_ordinal(self.number)} packet{where} that {does} the sender, at {_ms(min(a.t_s, b.t_s))}, differs "
+            f"in its {_fields(a, b)}: {first} has {a}, {second} has {b}"
         )
 
     def json(self) -> dict[str, Any]:
