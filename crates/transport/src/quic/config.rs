@@ -316,7 +316,6 @@ impl Config {
         cc::Config {
             role: self.role,
             mss,
-            nominal: mss,
             wire: mss + u64::from(ip_udp),
             grain: if self.whole_segments { mss } else { 1 },
             connections: self.emulated_connections.into(),
