@@ -5,6 +5,7 @@
 //! behave as they do there.
 
 use super::cubic_quinn::{Arithmetic, QuinnCubic};
+use super::quiche::QuicheCubic;
 use super::reno_friendly::{Friendly, Growth};
 use super::windows::{Windows, by_windows};
 use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, Sent, SlowStart, Startup, Trigger, whole};
@@ -25,6 +26,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         |config| match config.arithmetic {
             Arithmetic::Exact | Arithmetic::Linux => Box::new(Cubic::new(config)),
             Arithmetic::Quinn | Arithmetic::Noq => Box::new(QuinnCubic::new(&config)),
+            Arithmetic::Quiche => Box::new(QuicheCubic::new(&config)),
         },
     )
 };

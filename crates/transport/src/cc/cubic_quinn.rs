@@ -26,6 +26,8 @@ pub enum Arithmetic {
     /// As noq, which descends from quinn: a lead is kept, and a reduction may be taken back (noq-proto 1.4.0, `congestion/`). Over QUIC
     /// only.
     Noq,
+    /// As quiche, packet by packet and after the losses of an ACK (quiche 0.30.0, `recovery/congestion/`). Over QUIC only.
+    Quiche,
 }
 
 /// `BETA_CUBIC` and `C` (RFC 8312 sections 4.5 and 5).

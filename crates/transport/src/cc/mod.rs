@@ -15,6 +15,7 @@ mod cubic_quinn;
 mod hystart;
 mod newreno_quinn;
 mod observed;
+mod quiche;
 mod reno_friendly;
 mod shadow;
 mod windows;
@@ -347,6 +348,15 @@ pub trait CongestionController: Send {
     /// The pacing rate; `None` if the algorithm does not pace.
     fn pacing_rate(&self) -> Option<Rate> {
         None
+    }
+    /// Bytes that may be in flight beyond the window, where packets are cut to what is left of it.
+    fn allowance(&self) -> u64 {
+        0
+    }
+    /// QUIC: whether a loss found among packets of which the last was `sent` then begins a recovery period. The transport's last one
+    /// began at `start`.
+    fn begins_recovery(&self, start: Option<Time>, sent: Time) -> bool {
+        start.is_none_or(|start| sent > start)
     }
     /// How many bytes may be sent back to back when paced.
     fn send_quantum(&self) -> u64 {

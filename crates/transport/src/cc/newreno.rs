@@ -4,6 +4,7 @@
 
 use super::cubic_quinn::Arithmetic;
 use super::newreno_quinn::QuinnNewReno;
+use super::quiche::QuicheNewReno;
 use super::windows::{Windows, by_windows};
 use super::{Ack, Config, Congestion, CongestionController, Description, Implementation, PathView, SlowStart};
 
@@ -21,6 +22,7 @@ pub(super) const ENTRY: Implementation = Implementation {
         |config| match config.arithmetic {
             Arithmetic::Exact | Arithmetic::Linux => Box::new(NewReno::new(config)),
             Arithmetic::Quinn | Arithmetic::Noq => Box::new(QuinnNewReno::new(&config)),
+            Arithmetic::Quiche => Box::new(QuicheNewReno::new(&config)),
         },
     )
 };

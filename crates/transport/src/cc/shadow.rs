@@ -246,6 +246,12 @@ impl CongestionController for Shadowed {
     fn send_quantum(&self) -> u64 {
         self.first.controller.send_quantum()
     }
+    fn allowance(&self) -> u64 {
+        self.first.controller.allowance()
+    }
+    fn begins_recovery(&self, start: Option<Time>, sent: Time) -> bool {
+        self.first.controller.begins_recovery(start, sent)
+    }
     fn owns_recovery(&self) -> bool {
         self.first.controller.owns_recovery()
     }

@@ -3,7 +3,7 @@
 use super::tcp::{of_reno_friendly, of_slow_start, to_reno_friendly, to_slow_start};
 use super::{Kind, Mechanism, Value, off_at_zero};
 use crate::cc::Arithmetic;
-use crate::quic::{AcksWait, Config, HandshakeSizes, MtuProbes, Pacing};
+use crate::quic::{AcksWait, Config, HandshakeSizes, KeepsakeSet, MtuProbes, Pacing};
 use haltere_net::Span;
 
 type Quic = Mechanism<Config>;
@@ -38,21 +38,23 @@ pub const QUIC: &[Quic] = &[
     ),
     Quic::new(
         "growth",
-        Kind::OneOf(&["exact", "quinn", "noq"]),
-        "how cubic and newreno count: as Linux but with exact numbers, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead; noq's cubic wastes no credit",
-        "tcp_cubic.c; quinn-proto 0.11.19 and noq-proto 1.4.0, congestion/cubic.rs and new_reno.rs",
+        Kind::OneOf(&["exact", "quinn", "noq", "quiche"]),
+        "how cubic and newreno count: as Linux but with exact numbers, or as quinn, packet by packet and cubic with its own curve and rule where Reno is ahead; noq's cubic wastes no credit; or as quiche, whose cubic takes reductions by few losses back",
+        "tcp_cubic.c; quinn-proto 0.11.19 and noq-proto 1.4.0, congestion/cubic.rs and new_reno.rs; quiche 0.30.0, recovery/congestion",
         (
             |c| {
                 Value::Word(match c.arithmetic {
                     Arithmetic::Exact | Arithmetic::Linux => "exact",
                     Arithmetic::Quinn => "quinn",
                     Arithmetic::Noq => "noq",
+                    Arithmetic::Quiche => "quiche",
                 })
             },
             |c, v| {
                 c.arithmetic = match v {
                     Value::Word("quinn") => Arithmetic::Quinn,
                     Value::Word("noq") => Arithmetic::Noq,
+                    Value::Word("quiche") => Arithmetic::Quiche,
                     _ => Arithmetic::Exact,
                 }
             },
@@ -78,12 +80,24 @@ pub const QUIC: &[Quic] = &[
     .only("TCP has segments: write +segment=…"),
     Quic::new(
         "mtu-probes",
-        Kind::OneOf(&["largest", "halving"]),
-        "the search for the largest datagram: at once for the largest, or by halves, where nothing else may go (quinn)",
-        "RFC 8899 section 5.3.2; quinn-proto 0.11.19, connection/mtud.rs, next_mtu_to_probe",
+        Kind::OneOf(&["largest", "first", "halving"]),
+        "the search for the largest datagram: at once for the largest, when data wait beyond the window or before any of them (quiche), or by halves, where nothing else may go (quinn)",
+        "RFC 8899 section 5.3.2; quinn-proto 0.11.19, connection/mtud.rs, next_mtu_to_probe; quiche 0.30.0, path.rs, should_send_pmtu_probe",
         (
-            |c| Value::Word(if c.mtu_probes == MtuProbes::Halving { "halving" } else { "largest" }),
-            |c, v| c.mtu_probes = if v == Value::Word("halving") { MtuProbes::Halving } else { MtuProbes::Largest },
+            |c| {
+                Value::Word(match c.mtu_probes {
+                    MtuProbes::Largest => "largest",
+                    MtuProbes::First => "first",
+                    MtuProbes::Halving => "halving",
+                })
+            },
+            |c, v| {
+                c.mtu_probes = match v {
+                    Value::Word("halving") => MtuProbes::Halving,
+                    Value::Word("first") => MtuProbes::First,
+                    _ => MtuProbes::Largest,
+                }
+            },
         ),
     )
     .only("TCP has segments: write +segment=…"),
@@ -148,6 +162,30 @@ pub const QUIC: &[Quic] = &[
     )
     .only("TCP counts what fits: write -whole-segments"),
     Quic::new(
+        "cut-packets",
+        Kind::OnOff,
+        "a packet is cut to what the congestion window has left, as in quiche; off: it waits until it fits",
+        "RFC 9002 section 7; quiche 0.30.0, lib.rs, send_single",
+        (|c| Value::from(c.cut_packets), |c, v| c.cut_packets = v.is_on()),
+    )
+    .only("TCP counts what fits: write -whole-segments"),
+    Quic::new(
+        "lone-frames",
+        Kind::OnOff,
+        "a packet has one STREAM frame at most, with offset and a length of two bytes, so that data sent again do not fill packets up, as in quiche",
+        "RFC 9000 section 19.8; quiche 0.30.0, lib.rs, send_single",
+        (|c| Value::from(c.lone_frames), |c, v| c.lone_frames = v.is_on()),
+    )
+    .only("TCP has one stream"),
+    Quic::new(
+        "takes-by-window",
+        Kind::OnOff,
+        "no more of what the application writes is taken than the window has left when a datagram arrives, as in quiche; off: all at once",
+        "quiche 0.30.0, lib.rs, update_tx_cap",
+        (|c| Value::from(c.takes_by_window), |c, v| c.takes_by_window = v.is_on()),
+    )
+    .only("TCP's buffer is set by +send-buffer=…"),
+    Quic::new(
         "idle-restart",
         Kind::OnOff,
         "a window-based sender idle for longer than a probe timeout starts from a smaller window",
@@ -206,6 +244,14 @@ pub const QUIC: &[Quic] = &[
         (|c| Value::from(c.probe_data), |c, v| c.probe_data = v.is_on()),
     )
     .only("TCP's probe always holds data: write +tlp or -tlp"),
+    Quic::new(
+        "probe-oldest",
+        Kind::OnOff,
+        "a probe timeout has the oldest data sent again, even beside new data, in one packet the first time, as in quiche",
+        "RFC 9002 section 6.2.4; quiche 0.30.0, recovery/congestion/recovery.rs, on_loss_detection_timeout",
+        (|c| Value::from(c.probe_oldest), |c, v| c.probe_oldest = v.is_on()),
+    )
+    .only("TCP's probe is a segment: write +tlp or -tlp"),
     Quic::new(
         "small-probes",
         Kind::OnOff,
@@ -422,6 +468,14 @@ pub const QUIC: &[Quic] = &[
     .off()
     .only("TCP knows its connections by their addresses"),
     Quic::new(
+        "long-ids",
+        Kind::OnOff,
+        "connection identifiers have 20 bytes, as in quiche's programs; off: 8",
+        "RFC 9000 section 17.2; quiche 0.30.0, lib.rs, MAX_CONN_ID_LEN",
+        (|c| Value::from(c.long_ids), |c, v| c.long_ids = v.is_on()),
+    )
+    .only("TCP knows its connections by their addresses"),
+    Quic::new(
         "skipped-numbers",
         Kind::OnOff,
         "packet numbers are left out now and then, so that a peer is found that acknowledges what it never got, as in quinn",
@@ -431,22 +485,44 @@ pub const QUIC: &[Quic] = &[
     .only("TCP numbers bytes"),
     Quic::new(
         "keepsakes",
-        Kind::OnOff,
-        "the server sends address tokens and session tickets for the client's next connection, and identifiers before the handshake is complete, as quinn",
-        "RFC 9000 section 8.1.3, RFC 8446 section 4.6.1; quinn-proto 0.11.19, connection/mod.rs, on_path_validated",
-        (|c| Value::from(c.keepsakes), |c, v| c.keepsakes = v.is_on()),
+        Kind::OneOf(&["quinn", "quiche"]),
+        "the server sends address tokens and session tickets for the client's next connection, and identifiers before the handshake is complete (quinn), or tickets alone (quiche)",
+        "RFC 9000 section 8.1.3, RFC 8446 section 4.6.1; quinn-proto 0.11.19, connection/mod.rs, on_path_validated; quiche 0.30.0 with BoringSSL",
+        (
+            |c| match c.keepsakes {
+                KeepsakeSet::None => Value::Off,
+                KeepsakeSet::Quinn => Value::Word("quinn"),
+                KeepsakeSet::Quiche => Value::Word("quiche"),
+            },
+            |c, v| {
+                c.keepsakes = match v {
+                    Value::Word("quinn") => KeepsakeSet::Quinn,
+                    Value::Word("quiche") => KeepsakeSet::Quiche,
+                    _ => KeepsakeSet::None,
+                }
+            },
+        ),
     )
+    .on(Value::Word("quinn"))
+    .off()
     .only("TLS's tickets over TCP are left out"),
     Quic::new(
         "flights",
-        Kind::OneOf(&["web", "rustls"]),
-        "sizes of the handshake's messages: a browser's and a server's with RSA keys, or those of rustls with an Ed25519 key",
-        "RFC 8446 section 4; crates/stacks, null.rs",
+        Kind::OneOf(&["web", "rustls", "boringssl"]),
+        "sizes of the handshake's messages: a browser's and a server's with RSA keys, or those of rustls or BoringSSL with an Ed25519 key",
+        "RFC 8446 section 4; crates/stacks, null.rs; crates/worker, stacks/quiche.rs",
         (
-            |c| Value::Word(if c.messages == HandshakeSizes::RUSTLS { "rustls" } else { "web" }),
+            |c| {
+                Value::Word(match c.messages {
+                    HandshakeSizes::RUSTLS => "rustls",
+                    HandshakeSizes::BORINGSSL => "boringssl",
+                    _ => "web",
+                })
+            },
             |c, v| {
                 c.messages = match v {
                     Value::Word("rustls") => HandshakeSizes::RUSTLS,
+                    Value::Word("boringssl") => HandshakeSizes::BORINGSSL,
                     _ => HandshakeSizes::CLASSICAL,
                 }
             },

@@ -3,11 +3,12 @@
 use super::datagram_frames::{MAX_FRAME, PARAMETER as MAX_DATAGRAM_PARAMETER};
 use super::frame::TransportParameters;
 use super::frequency::MIN_ACK_DELAY;
+use super::keepsakes::KeepsakeSet;
 use super::mtu::MtuProbes;
 use super::packet::Form;
 use super::received::AckPolicy;
 use super::sizes::{
-    HandshakeSizes, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
+    HandshakeSizes, LONGER, MAX_PATH_ID as MAX_PATH_ID_PARAMETER, MIN_ACK_DELAY as MIN_ACK_DELAY_PARAMETER, Session,
 };
 use crate::cc::{self, Algorithm, Arithmetic, RenoFriendly, SlowStart};
 use crate::endpoint::Role;
@@ -145,6 +146,10 @@ pub struct Config {
     /// Whether a probe that has no new data to send repeats stream data in flight (section 6.2.4). Default true; quinn and
     /// noq then repeat other frames alone, or send PING, and send stream data again once it is lost.
     pub probe_data: bool,
+    /// Whether a probe timeout has the oldest data in flight sent again although there are new data, in one packet the first time and
+    /// in two from then on, in the handshake as well, as in quiche (quiche 0.30.0, `recovery/congestion/recovery.rs`,
+    /// `on_loss_detection_timeout`). Default false.
+    pub probe_oldest: bool,
     /// Whether probes are datagrams of 1200 bytes at most, with IMMEDIATE_ACK before other frames, as quinn's. Default false.
     pub small_probes: bool,
     /// By how much a probe timeout may at most be longer than the one before, or one and a half smoothed RTTs if that is more, as in noq
@@ -166,6 +171,18 @@ pub struct Config {
     pub pacer: Pacing,
     /// Whether a datagram may fill the congestion window to the last byte. Default true; in quinn a byte must be left.
     pub full_window: bool,
+    /// Whether a packet is cut to what the window has left, as in quiche (quiche 0.30.0, `lib.rs`, `send_single`). Default false: it
+    /// waits until it fits.
+    pub cut_packets: bool,
+    /// Whether a packet has one STREAM frame at most, which always has its offset and, in two bytes, its length, as in quiche (the
+    /// same). Default false.
+    pub lone_frames: bool,
+    /// Whether no more of what the application writes is taken than the window has left when a datagram arrives, as in quiche (quiche
+    /// 0.30.0, `lib.rs`, `update_tx_cap`). Default false: all of it is, at once.
+    pub takes_by_window: bool,
+    /// Whether connection identifiers have 20 bytes, the most that there may be, as in quiche's programs; both ends must agree. Default
+    /// false: 8.
+    pub long_ids: bool,
     /// When acknowledgements are sent.
     pub ack: AckPolicy,
     /// Whether acknowledgements wait for window and pacing. Default [`AcksWait::Never`].
@@ -209,8 +226,8 @@ pub struct Config {
     pub design: Design,
     /// Whether packet numbers are left out now and then, as quinn's. Default false.
     pub skipped_numbers: bool,
-    /// Server: whether it sends tokens and tickets for its client's next connection, as quinn. Default false.
-    pub keepsakes: bool,
+    /// Server: the tokens and tickets that it sends for its client's next connection. Default none.
+    pub keepsakes: KeepsakeSet,
     /// Sizes of this end's handshake messages, for a new session.
     pub messages: HandshakeSizes,
     /// Whether the session of an earlier connection is taken up; both ends must agree. Default new.
@@ -268,6 +285,7 @@ impl Config {
             time_threshold: 9,
             persistent_congestion: 3,
             probe_data: true,
+            probe_oldest: false,
             small_probes: false,
             probe_step: Span::MAX,
             granularity: Span::from_millis(1),
@@ -278,6 +296,10 @@ impl Config {
             burst: 2,
             pacer: Pacing::default(),
             full_window: true,
+            cut_packets: false,
+            lone_frames: false,
+            takes_by_window: false,
+            long_ids: false,
             ack: AckPolicy::default(),
             acks_wait: AcksWait::default(),
             ack_frequency: false,
@@ -297,13 +319,30 @@ impl Config {
             connection_ids: None,
             design: Design::Draft,
             skipped_numbers: false,
-            keepsakes: false,
+            keepsakes: KeepsakeSet::None,
             messages: HandshakeSizes::CLASSICAL,
             session: Session::New,
             remembered: None,
             retry: false,
             unknown_version: false,
         }
+    }
+
+    /// The largest UDP payload that may be sent, bytes.
+    pub(super) fn largest(&self) -> u16 {
+        self.largest_datagram.unwrap_or(self.max_udp_payload)
+    }
+
+    /// Bytes of the header of a 1-RTT packet beyond a plain one's.
+    #[inline]
+    pub(super) fn header(&self) -> u32 {
+        self.design.header() + if self.long_ids { LONGER } else { 0 }
+    }
+
+    /// How 1-RTT packets are written.
+    #[inline]
+    pub(super) fn form(&self) -> Form {
+        if self.long_ids { Form::LongIds } else { self.design.form() }
     }
 
     /// The configurations of all that are in its shadow.
@@ -313,10 +352,12 @@ impl Config {
 
     /// The configuration of a path's congestion control, with datagrams of `mss` bytes and headers of `ip_udp`.
     pub(super) fn facts(&self, mss: u64, ip_udp: u32, stream: Stream) -> cc::Config {
+        // quiche's controllers count in the largest datagrams from the beginning.
+        let counted = if self.arithmetic == Arithmetic::Quiche { mss.max(self.largest().into()) } else { mss };
         cc::Config {
             role: self.role,
-            mss,
-            wire: mss + u64::from(ip_udp),
+            mss: counted,
+            wire: counted + u64::from(ip_udp),
             grain: if self.whole_segments { mss } else { 1 },
             connections: self.emulated_connections.into(),
             // RFC 9002 section 7.2, for windows of other sizes in the same proportion.

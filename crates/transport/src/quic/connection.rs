@@ -5,7 +5,7 @@ use super::config::Config;
 use super::extras::Extras;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
-use super::identifiers::Identifiers;
+use super::identifiers::{IdFrame, Identifiers};
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
@@ -133,6 +133,7 @@ impl Connection {
             max_connection_window: config.max_connection_window,
             max_streams: config.max_streams,
             unidirectional: config.unidirectional,
+            takes_by_window: config.takes_by_window,
         };
         Connection {
             now: Time::ZERO,
@@ -143,7 +144,9 @@ impl Connection {
             spaces: Spaces::new(),
             multi,
             migration: None,
-            identifiers: config.connection_ids.map(Identifiers::new),
+            identifiers: config
+                .connection_ids
+                .map(|limit| Identifiers::new(limit, if config.long_ids { IdFrame::NewLong } else { IdFrame::New })),
             extras: Extras::of(&config),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
@@ -293,6 +296,12 @@ impl Connection {
         let data = id == SpaceId::Data || self.progress.confirmed;
         if self.paths.len() > 1 && data && self.suspect(i) {
             return;
+        }
+        if self.config.probe_oldest {
+            let (space, packets) = (self.spaces.of_mut(id, i), self.paths[i].pto_count.min(2));
+            space.probes = packets;
+            space.sent.oldest_with_data(packets as usize, &mut self.fates.lost);
+            return self.apply_fates(i, id);
         }
         if id == SpaceId::Data {
             let space = self.spaces.of_mut(id, i);

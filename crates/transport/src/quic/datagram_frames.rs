@@ -129,7 +129,7 @@ impl DatagramFrames {
 impl Connection {
     /// The room for frames in an empty 1-RTT packet, bytes.
     pub(super) fn room_of_empty_packet(&self, i: usize) -> u32 {
-        let overhead = SpaceId::Data.overhead() + self.config.design.header() + LONGEST_NUMBER;
+        let overhead = SpaceId::Data.overhead() + self.config.header() + LONGEST_NUMBER;
         self.paths[i].mtu.current().saturating_sub(overhead)
     }
 

@@ -265,7 +265,11 @@ impl Connection {
         if probing && self.config.small_probes {
             draft.push(Frame::ImmediateAck);
         }
-        while draft.payload + LEAST_STREAM_ROOM <= room
+        if self.config.lone_frames {
+            self.draft_lone_frame(&mut draft, room);
+        }
+        while !self.config.lone_frames
+            && draft.payload + LEAST_STREAM_ROOM <= room
             && let Some(frame) = self.streams.next_frame(room - draft.payload)
         {
             let StreamFrame { id, offset, len, fin, again, .. } = frame;
@@ -287,6 +291,21 @@ impl Connection {
             self.acknowledge_behind(i, &mut draft, room, now);
         }
         draft
+    }
+
+    /// Adds a STREAM frame, and one alone, as quiche does (quiche 0.30.0, `lib.rs`, `send_single`).
+    #[cold]
+    fn draft_lone_frame(&mut self, draft: &mut Draft, room: u32) {
+        let Some(frame) = self.streams.next_lone_frame(room.saturating_sub(draft.payload)) else { return };
+        let StreamFrame { id, offset, len, fin, again, .. } = frame;
+        draft.traits.again |= again;
+        draft.records.push(Record::Stream { id, offset, len, fin });
+        draft.push_stream(&frame);
+        // PADDING stands for what an offset of nothing and a small length in two bytes take.
+        let missing = u32::from(offset == 0) + u32::from(varint_len(u64::from(len)) == 1);
+        if missing > 0 {
+            draft.push(Frame::Padding(missing));
+        }
     }
 
     /// Acknowledges behind other frames, where there is room, as quinn does before an acknowledgement is due (quinn-proto 0.11.19,

@@ -19,7 +19,7 @@ pub(super) struct Extras {
 impl Extras {
     /// The state that a configuration wants; `None` if it wants none.
     pub fn of(config: &Config) -> Option<Box<Extras>> {
-        let keepsakes = (config.keepsakes && config.role == Role::Server).then(Keepsakes::default);
+        let keepsakes = Keepsakes::of(config.keepsakes).filter(|_| config.role == Role::Server);
         let datagrams = config.datagrams.then(DatagramFrames::default);
         (keepsakes.is_some() || datagrams.is_some()).then(|| Box::new(Extras { keepsakes, datagrams }))
     }
@@ -51,9 +51,10 @@ impl Connection {
         self.extras.as_mut()?.keepsakes.as_mut()
     }
 
-    /// Whether this end sends frames for the client's next connection.
+    /// Whether this end sends frames for the client's next connection, and identifiers, before the handshake is complete.
     pub(super) fn sends_keepsakes(&self) -> bool {
-        self.extras.as_ref().is_some_and(|extras| extras.keepsakes.is_some())
+        let early = |extras: &Extras| extras.keepsakes.as_ref().is_some_and(Keepsakes::are_early);
+        self.extras.as_deref().is_some_and(early)
     }
 
     /// Puts frames of these kinds into a packet, as far as there is room.

@@ -4,6 +4,7 @@ use super::datagram_frames::{DatagramFrame, StreamContent};
 use super::ecn::EcnCounts;
 use super::identifiers::{IdFrame, WITH_TOKEN};
 use super::keepsakes::Keepsake;
+use super::sizes::LONGER;
 use crate::path::PathStatus;
 use haltere_net::{PathId, Span};
 use std::ops::Range;
@@ -357,6 +358,7 @@ impl Frame {
             Frame::Identifier(frame) => match *frame {
                 // Type, number, Retire Prior To, and the identifier.
                 IdFrame::New(number) => 1 + varint_len(number) + 1 + WITH_TOKEN,
+                IdFrame::NewLong(number) => 1 + varint_len(number) + 1 + WITH_TOKEN + LONGER,
                 IdFrame::Retire(number) => 1 + varint_len(number),
                 // Types 0x3e78 to 0x3e7c; path, number, Retire Prior To.
                 IdFrame::PathNew(path, number) => {
@@ -387,7 +389,7 @@ impl Frame {
             Frame::Padding(_)
                 | Frame::PathChallenge(_)
                 | Frame::PathResponse(_)
-                | Frame::Identifier(IdFrame::New(_) | IdFrame::PathNew(..))
+                | Frame::Identifier(IdFrame::New(_) | IdFrame::NewLong(_) | IdFrame::PathNew(..))
         )
     }
 

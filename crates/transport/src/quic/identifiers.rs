@@ -32,6 +32,8 @@ pub(super) const WITH_TOKEN: u32 = 1 + super::sizes::CONNECTION_ID + 16;
 pub enum IdFrame {
     /// NEW_CONNECTION_ID (RFC 9000 section 19.15) with its number.
     New(u64),
+    /// The same with an identifier of 20 bytes.
+    NewLong(u64),
     /// RETIRE_CONNECTION_ID (19.16) with the number.
     Retire(u64),
     /// PATH_NEW_CONNECTION_ID (draft-ietf-quic-multipath section 4.4) with its path and its number.
@@ -111,6 +113,8 @@ impl Pool {
 pub(super) struct Identifiers {
     /// How many of each end may be in use or spare at a time; over several paths, the further paths that may be open.
     limit: u64,
+    /// The frame that issues one, by its length.
+    frame: fn(u64) -> IdFrame,
     /// Frames that are to be sent.
     queue: VecDeque<IdFrame>,
     /// The pools of the path on which the connection opens, and of further ones, in any order.
@@ -127,9 +131,10 @@ pub(super) struct Identifiers {
 }
 
 impl Identifiers {
-    pub fn new(limit: u8) -> Box<Identifiers> {
+    pub fn new(limit: u8, frame: fn(u64) -> IdFrame) -> Box<Identifiers> {
         Box::new(Identifiers {
             limit: limit.into(),
+            frame,
             queue: VecDeque::new(),
             first: Pool::of_handshake(),
             further: Vec::new(),
@@ -171,7 +176,7 @@ impl Identifiers {
     /// Issues one for a connection with one path.
     fn issue(&mut self) {
         let number = self.first.issue();
-        self.queue.push_back(IdFrame::New(number));
+        self.queue.push_back((self.frame)(number));
     }
 
     /// Issues one for one of several paths.
@@ -301,6 +306,7 @@ impl Connection {
         let Some(ids) = &mut self.identifiers else { return Ok(()) };
         match frame {
             IdFrame::New(number)
+            | IdFrame::NewLong(number)
             | IdFrame::Retire(number)
             | IdFrame::PathNew(_, number)
             | IdFrame::PathRetire(_, number)
@@ -308,7 +314,7 @@ impl Connection {
             {
                 return Err("FRAME_ENCODING_ERROR: the number of an identifier is beyond 2^62 - 1");
             }
-            IdFrame::New(number) => {
+            IdFrame::New(number) | IdFrame::NewLong(number) => {
                 let (probing, limit) = (u64::from(ids.probing.is_some()), ids.limit);
                 if ids.first.take(number, probing, limit)? {
                     if sends_keepsakes && ids.first.current == Some(0) {

@@ -20,6 +20,22 @@ const TICKETS: u32 = 2 * (4 + 4 + 4 + 33 + 34 + 10);
 /// The room that quinn wants for NEW_CONNECTION_ID beyond the frame's size (`frame.rs`, `SIZE_BOUND`, and less than it is left).
 pub(super) const ROOM_BESIDE_IDENTIFIER: u32 = 54 - 28 + 1;
 
+/// Bytes of the two NewSessionTicket messages of BoringSSL, whose server keeps no sessions and seals them into the tickets: as quiche
+/// 0.30.0 sends them here.
+const SEALED_TICKETS: u32 = 396;
+
+/// What a server sends for its client's next connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum KeepsakeSet {
+    /// Nothing.
+    #[default]
+    None,
+    /// Tokens, and the tickets of rustls; tokens and identifiers before the handshake is complete, as quinn.
+    Quinn,
+    /// The tickets of BoringSSL, as quiche.
+    Quiche,
+}
+
 /// A frame for the next connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keepsake {
@@ -27,6 +43,8 @@ pub enum Keepsake {
     Token,
     /// CRYPTO with session tickets.
     Tickets,
+    /// CRYPTO with session tickets that hold the sessions.
+    SealedTickets,
 }
 
 impl Keepsake {
@@ -35,6 +53,7 @@ impl Keepsake {
         match self {
             Keepsake::Token => 1 + 1 + TOKEN,
             Keepsake::Tickets => 1 + 1 + 2 + TICKETS,
+            Keepsake::SealedTickets => 1 + 1 + 2 + SEALED_TICKETS,
         }
     }
 }
@@ -42,14 +61,27 @@ impl Keepsake {
 /// The frames that a server still has to send.
 #[derive(Default, Debug)]
 pub(super) struct Keepsakes {
+    kind: KeepsakeSet,
     tokens: u8,
     tickets: bool,
 }
 
 impl Keepsakes {
+    /// Those of a kind; `None` if it has none.
+    pub fn of(kind: KeepsakeSet) -> Option<Keepsakes> {
+        (kind != KeepsakeSet::None).then(|| Keepsakes { kind, ..Keepsakes::default() })
+    }
+
+    /// Whether some of them, and identifiers with them, go before the handshake is complete.
+    pub fn are_early(&self) -> bool {
+        self.kind == KeepsakeSet::Quinn
+    }
+
     /// A Handshake packet showed the client's address.
     pub fn on_validated(&mut self) {
-        self.tokens = TOKENS;
+        if self.are_early() {
+            self.tokens = TOKENS;
+        }
     }
 
     /// The handshake is complete.
@@ -60,7 +92,7 @@ impl Keepsakes {
     pub fn on_lost(&mut self, keepsake: Keepsake) {
         match keepsake {
             Keepsake::Token => self.tokens += 1,
-            Keepsake::Tickets => self.tickets = true,
+            Keepsake::Tickets | Keepsake::SealedTickets => self.tickets = true,
         }
     }
 
@@ -69,7 +101,10 @@ impl Keepsakes {
     }
 
     fn next(&self) -> Option<Keepsake> {
-        if self.tickets { Some(Keepsake::Tickets) } else { (self.tokens > 0).then_some(Keepsake::Token) }
+        if self.tickets {
+            return Some(if self.are_early() { Keepsake::Tickets } else { Keepsake::SealedTickets });
+        }
+        (self.tokens > 0).then_some(Keepsake::Token)
     }
 
     /// Puts frames into a packet, as far as there is room.
@@ -78,7 +113,7 @@ impl Keepsakes {
         while let Some(keepsake) = self.next().filter(|next| draft.payload + next.size() < room) {
             match keepsake {
                 Keepsake::Token => self.tokens -= 1,
-                Keepsake::Tickets => self.tickets = false,
+                Keepsake::Tickets | Keepsake::SealedTickets => self.tickets = false,
             }
             draft.records.push(Record::Keepsake(keepsake));
             draft.push(Frame::Keepsake(keepsake));
@@ -93,7 +128,7 @@ mod tests {
     #[test]
     fn tickets_go_first_and_tokens_as_far_as_there_is_room() {
         assert_eq!((Keepsake::Token.size(), Keepsake::Tickets.size()), (48, 182));
-        let (mut keepsakes, mut draft) = (Keepsakes::default(), Draft::default());
+        let (mut keepsakes, mut draft) = (Keepsakes::of(KeepsakeSet::Quinn).unwrap(), Draft::default());
         keepsakes.on_complete();
         keepsakes.on_validated();
         keepsakes.on_validated();

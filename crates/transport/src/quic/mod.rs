@@ -66,7 +66,7 @@ pub use ecn::EcnCounts;
 pub use few::Few;
 pub use frame::{Ack, AckEcn, AckFrequency, Frame, PathAck, TransportParameters, varint_len};
 pub use identifiers::IdFrame;
-pub use keepsakes::Keepsake;
+pub use keepsakes::{Keepsake, KeepsakeSet};
 pub use mtu::MtuProbes;
 pub use multipath::{Controllers, Parts};
 pub use packet::{Datagram, Form, QuicPacket, SpaceId, number_len};

@@ -15,6 +15,9 @@ pub enum MtuProbes {
     /// The largest size first, as soon as more data waits than the window takes.
     #[default]
     Largest,
+    /// The largest size first, before other packets as soon as the window has room for it and no acknowledgement is to go (quiche
+    /// 0.30.0, `path.rs`, `should_send_pmtu_probe`).
+    First,
     /// As quinn: the middle between the present size and the largest, and so on (quinn-proto 0.11.19, `connection/mtud.rs`,
     /// `SearchState::next_mtu_to_probe`); a probe goes where nothing else may go, also while the window is full or pacing
     /// waits (`connection/mod.rs`, `poll_transmit`).
@@ -60,10 +63,15 @@ impl MtuSearch {
             return None;
         }
         match self.probes {
-            MtuProbes::Largest if self.halving => Some((self.current + self.upper).div_ceil(2)),
-            MtuProbes::Largest => Some(self.upper),
+            MtuProbes::Largest | MtuProbes::First if self.halving => Some((self.current + self.upper).div_ceil(2)),
+            MtuProbes::Largest | MtuProbes::First => Some(self.upper),
             MtuProbes::Halving => None,
         }
+    }
+
+    /// Whether probes go as soon as there is room for them.
+    pub fn goes_first(&self) -> bool {
+        self.probes == MtuProbes::First
     }
 
     /// Whether probes go where nothing else may.
@@ -96,7 +104,7 @@ impl MtuSearch {
         self.current = self.current.max(size);
         self.tries = 0;
         self.in_flight = None;
-        self.halving &= self.probes == MtuProbes::Largest;
+        self.halving &= self.probes != MtuProbes::Halving;
         self.current
     }
 

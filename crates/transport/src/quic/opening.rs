@@ -56,7 +56,8 @@ impl Connection {
         match id {
             SpaceId::Data if !self.progress.complete && self.config.role == Role::Client => Form::ZeroRtt,
             SpaceId::Initial if self.opening.unknown_version => Form::UnknownVersion,
-            SpaceId::Data => self.config.design.form(),
+            SpaceId::Data => self.config.form(),
+            _ if self.config.long_ids => Form::LongIds,
             _ => Form::Plain,
         }
     }
@@ -72,8 +73,11 @@ impl Connection {
     pub(super) fn overhead(&self, id: SpaceId) -> u32 {
         id.overhead()
             + match (id, self.form(id)) {
+                (_, Form::LongIds) => {
+                    id.longer() + if id == SpaceId::Initial { token_bytes(self.opening.token) } else { 0 }
+                }
                 (SpaceId::Initial, _) => token_bytes(self.opening.token),
-                (SpaceId::Data, Form::Numbered) => self.config.design.header(),
+                (SpaceId::Data, Form::Numbered) => self.config.header(),
                 (SpaceId::Data, Form::ZeroRtt) => HANDSHAKE_HEADER - SHORT_HEADER,
                 _ => 0,
             }
@@ -84,6 +88,7 @@ impl Connection {
         let taken = match packet.form {
             Form::Plain => return true,
             Form::Numbered if self.config.design == Design::Conext2017 => return true,
+            Form::LongIds if self.config.long_ids => return true,
             Form::ZeroRtt => {
                 let expected = self.config.role == Role::Server
                     && self.config.session == Session::EarlyData
@@ -96,7 +101,7 @@ impl Connection {
             Form::VersionNegotiation => self.on_version_negotiation(),
             Form::Retry => self.on_retry(packet.token),
             // Of the server's answers to unknown versions see `answers_statelessly`.
-            Form::UnknownVersion | Form::Numbered | Form::Forged => false,
+            Form::UnknownVersion | Form::Numbered | Form::LongIds | Form::Forged => false,
         };
         self.stats.invalid_packets += u64::from(!taken);
         false
@@ -163,7 +168,11 @@ impl Connection {
         let first = datagram.packets.iter().next();
         let answer = match first {
             Some(p) if p.form == Form::UnknownVersion => Some(Form::VersionNegotiation),
-            Some(p) if self.config.retry && p.space == SpaceId::Initial && p.form == Form::Plain => {
+            Some(p)
+                if self.config.retry
+                    && p.space == SpaceId::Initial
+                    && matches!(p.form, Form::Plain | Form::LongIds) =>
+            {
                 if p.token == RETRY_TOKEN {
                     return false;
                 }

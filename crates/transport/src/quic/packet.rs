@@ -30,6 +30,17 @@ impl SpaceId {
     }
 }
 
+impl SpaceId {
+    /// Bytes that its headers have beyond those if connection identifiers have 20 bytes: a long header has two.
+    #[inline]
+    pub(super) const fn longer(self) -> u32 {
+        match self {
+            SpaceId::Initial | SpaceId::Handshake => 2 * sizes::LONGER,
+            SpaceId::Data => sizes::LONGER,
+        }
+    }
+}
+
 /// The form of a packet within its packet number space.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Form {
@@ -46,6 +57,8 @@ pub enum Form {
     Retry,
     /// A 1-RTT packet whose header has the number of its path (see [`super::Design::Conext2017`]).
     Numbered,
+    /// A packet as [`Form::Plain`] whose connection identifiers have 20 bytes (see [`super::Config::long_ids`]).
+    LongIds,
     /// A packet that does not authenticate (RFC 9001 section 5.3): damaged on its way or forged.
     Forged,
 }
@@ -95,6 +108,7 @@ impl QuicPacket {
             // The header is long.
             Form::ZeroRtt => TAG + HANDSHAKE_HEADER,
             Form::Numbered => self.space.overhead() + 1,
+            Form::LongIds => self.space.overhead() + self.space.longer() + token_bytes(self.token),
             _ => self.space.overhead() + token_bytes(self.token),
         };
         body + u32::from(self.number_len) + self.frames.iter().map(Frame::size).sum::<u32>()

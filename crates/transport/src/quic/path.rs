@@ -12,6 +12,7 @@ use super::rtt::Rtt;
 use super::sent::{Record, SentPacket};
 use super::sizes::{AMPLIFICATION_LIMIT, MIN_DATAGRAM};
 use super::space::{Space, Spaces};
+use super::streams::LONE_OVERHEAD;
 use crate::Body;
 use crate::cc::{self, CongestionController, Sent};
 use crate::endpoint::Role;
@@ -19,6 +20,10 @@ use crate::path::PathState;
 use crate::recovery::{BurstPacer, Depth, Flow, RateSampler, Reported, TokenBucket};
 use haltere_net::incident::TimerName;
 use haltere_net::{Ecn, Packet, PathId, Rate, Span, Time};
+
+/// A packet number of a byte, and what quiche wants to have left for a STREAM frame (quiche 0.30.0, `frame.rs`,
+/// `MAX_STREAM_OVERHEAD`, and more).
+const LEAST_CONTENT: u32 = 1 + LONE_OVERHEAD + 1;
 
 /// The facts about the connection that a path needs to set its timer (RFC 9002 section 6.2).
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +125,8 @@ pub(super) struct Path {
     pub holds_all: bool,
     /// The packet numbers that are left out, if any are.
     skips: Option<Box<Skips>>,
+    /// The room below which no packet with stream data goes, where packets are cut to what the window has left; otherwise 0.
+    cut: u8,
     pub ip_udp: u32,
     pub packet_threshold: u64,
     idle_restart: bool,
@@ -185,6 +192,11 @@ impl Path {
             skips: config
                 .skipped_numbers
                 .then(|| Box::new(Skips::new(config.stream.part(&format!("numbers {}", id.0))))),
+            cut: if config.cut_packets {
+                (SpaceId::Data.overhead() + config.header() + LEAST_CONTENT) as u8
+            } else {
+                0
+            },
             ip_udp: config.ip_udp,
             packet_threshold: config.packet_threshold,
             idle_restart: config.idle_restart,
@@ -214,6 +226,32 @@ impl Path {
     #[inline]
     pub fn is_full(&self) -> bool {
         self.in_flight + u64::from(self.mtu.current()) + u64::from(self.margin) > self.window()
+            && self.is_full_when_cut()
+    }
+
+    /// Whether the window, which has no room for a full datagram, has none for a packet that is cut either.
+    #[inline]
+    fn is_full_when_cut(&self) -> bool {
+        self.cut == 0 || self.room() < u64::from(self.cut)
+    }
+
+    /// Bytes that the window has left, and what the controller allows beyond it.
+    #[cold]
+    #[inline(never)]
+    pub fn room(&self) -> u64 {
+        self.window().saturating_sub(self.in_flight) + self.cc.allowance()
+    }
+
+    /// The largest datagram with data that may go now.
+    #[inline]
+    pub fn largest(&self) -> u32 {
+        if self.cut == 0 { self.mtu.current() } else { self.largest_cut() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn largest_cut(&self) -> u32 {
+        self.mtu.current().min(u32::try_from(self.room()).unwrap_or(u32::MAX))
     }
 
     /// Whether pacing lets a full datagram go now, for which the window has room.

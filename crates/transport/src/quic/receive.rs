@@ -60,6 +60,9 @@ impl Connection {
                 None => self.stats.invalid_packets += 1,
             },
         }
+        if self.streams.takes_by_window() {
+            self.streams.take_up_to(self.paths[self.main_path()].room());
+        }
         spares.keep(packet);
     }
 
@@ -466,10 +469,12 @@ impl Connection {
             path.cc.on_established(&Established { now: self.now, rtt: path.rtt.smoothed() });
         }
         self.events.push_back(Event::Connected);
-        match self.keepsakes() {
-            // Identifiers were issued when there were keys.
-            Some(keepsakes) => keepsakes.on_complete(),
-            None => self.issue_identifiers(),
+        if !self.sends_keepsakes() {
+            // Otherwise identifiers were issued when there were keys.
+            self.issue_identifiers();
+        }
+        if let Some(keepsakes) = self.keepsakes() {
+            keepsakes.on_complete();
         }
         if self.config.design == Design::Conext2017 {
             self.on_complete_in_2017();

@@ -270,7 +270,7 @@ impl Path {
             // every round while losses go on: recovery lasts until a round without them, as in Chromium's
             // `BbrSender::UpdateRecoveryState` and as TCP's does, which waits for the holes to be filled.
             self.recovery_start = Some(now);
-        } else if self.recovery_start.is_none_or(|start| last_sent > start) {
+        } else if self.cc.begins_recovery(self.recovery_start, last_sent) {
             // Section 7.3.2: one reduction a recovery period.
             self.recovery_start = Some(now);
             self.recovering = true;

@@ -340,6 +340,13 @@ impl SentPackets {
         }
     }
 
+    /// The contents of the oldest `packets` in flight that have data of streams or of the handshake, to be sent in probes.
+    pub fn oldest_with_data(&self, packets: usize, records: &mut Vec<Record>) {
+        let data = |record: &Record| matches!(record, Record::Stream { .. } | Record::Crypto { .. });
+        let outstanding = self.ring.iter().filter(|p| p.state == State::Outstanding && p.records.iter().any(data));
+        outstanding.take(packets).for_each(|packet| records.extend(packet.records.iter()));
+    }
+
     /// Takes the contents, acknowledgements aside, of the oldest packet in flight that has any, to be sent in a probe. It has none
     /// from then on.
     pub fn take_oldest(&mut self) -> Few<Record> {

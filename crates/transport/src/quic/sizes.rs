@@ -7,6 +7,8 @@ pub const TAG: u32 = 16;
 /// Length of the connection ids that both ends choose; what most servers use, and the least a client may put into its
 /// first Initial packet (RFC 9000 section 7.2).
 pub const CONNECTION_ID: u32 = 8;
+/// By how much longer a connection id of 20 bytes is, the most that there may be (section 17.2).
+pub const LONGER: u32 = 20 - CONNECTION_ID;
 /// Least UDP payload of a datagram with an Initial packet, and the datagram size to begin with (RFC 9000 section 14).
 pub const MIN_DATAGRAM: u32 = 1200;
 /// How much a server may send, for each byte received, to an address that is not validated (RFC 9000 section 8.1).
@@ -118,6 +120,18 @@ impl HandshakeSizes {
         certificate: 2900,
         certificate_verify: 72,
         finished: 52,
+    };
+
+    /// BoringSSL over QUIC as quiche has it here, with the same certificate and an Ed25519 key (crates/worker, `stacks/quiche.rs`):
+    /// Finished 36: 4 and a SHA-256 MAC of 32; EncryptedExtensions are what is left of a flight of 3115 bytes; ClientHello with
+    /// transport parameters.
+    pub const BORINGSSL: HandshakeSizes = HandshakeSizes {
+        client_hello: 248,
+        server_hello: 90,
+        encrypted_extensions: 3115 - 2900 - 72 - 36,
+        certificate: 2900,
+        certificate_verify: 72,
+        finished: 36,
     };
 
     /// The handshake of a session that is taken up again: a ticket instead of the certificate and its proof.

@@ -15,6 +15,8 @@ use std::collections::VecDeque;
 
 /// Room in a packet below which no further STREAM frame is begun.
 pub(super) const LEAST_ROOM: u32 = 24;
+/// A lone STREAM frame is begun where there is more room than this (quiche 0.30.0, `frame.rs`, `MAX_STREAM_OVERHEAD`).
+pub(super) const LONE_OVERHEAD: u32 = 12;
 
 #[derive(Clone, Debug)]
 struct Stream {
@@ -43,6 +45,8 @@ pub(super) struct Limits {
     pub max_connection_window: u64,
     pub max_streams: u64,
     pub unidirectional: bool,
+    /// Whether no more of what applications write is taken than the window has left.
+    pub takes_by_window: bool,
 }
 
 /// All streams of a connection.
@@ -58,6 +62,8 @@ pub(super) struct Streams {
     active: VecDeque<u64>,
     /// Connection-level credit: what the peer allows, what was used.
     max_data: u64,
+    /// How far new data may go: up to that limit, or as far as they were taken.
+    data_limit: u64,
     data_sent: u64,
     told_data_blocked: Option<u64>,
     window: ReceiveWindow,
@@ -81,6 +87,16 @@ pub(super) struct Streams {
     blocked: VecDeque<u64>,
     /// The stream whose next frame is to leave out bytes.
     skipping: Option<u64>,
+    taking: Option<Box<Taking>>,
+}
+
+/// What applications have written, where it is taken by the window.
+#[derive(Default, Debug)]
+struct Taking {
+    /// Bytes that may be taken yet, that wait for it, and that were taken.
+    cap: u64,
+    waiting: u64,
+    end: u64,
 }
 
 /// A STREAM frame to be sent, and whether it carries data again.
@@ -110,6 +126,7 @@ impl Streams {
             tables: [Vec::new(), Vec::new()],
             active: VecDeque::new(),
             max_data: 0,
+            data_limit: 0,
             data_sent: 0,
             told_data_blocked: None,
             window: ReceiveWindow::new(limits.connection_window, limits.max_connection_window),
@@ -126,8 +143,40 @@ impl Streams {
             streams_blocked_pending: false,
             told_streams_blocked: None,
             skipping: None,
+            taking: limits.takes_by_window.then(Box::default),
             blocked: VecDeque::new(),
         }
+    }
+
+    /// The peer takes new data up to this offset of the connection.
+    pub fn raise_max_data(&mut self, limit: u64) {
+        self.max_data = self.max_data.max(limit);
+        self.data_limit = self.taking.as_ref().map_or(self.max_data, |taking| taking.end.min(self.max_data));
+    }
+
+    /// Whether what applications write is taken by the window.
+    #[inline]
+    pub fn takes_by_window(&self) -> bool {
+        self.taking.is_some()
+    }
+
+    /// A datagram arrived, and the window has `room` bytes left: so much may be taken until the next.
+    #[cold]
+    pub fn take_up_to(&mut self, room: u64) {
+        if let Some(taking) = &mut self.taking {
+            taking.cap = room;
+            self.take();
+        }
+    }
+
+    #[cold]
+    fn take(&mut self) {
+        let Some(taking) = &mut self.taking else { return };
+        let taken = taking.waiting.min(taking.cap);
+        taking.waiting -= taken;
+        taking.cap -= taken;
+        taking.end += taken;
+        self.data_limit = taking.end.min(self.max_data);
     }
 
     fn own(&self) -> usize {
@@ -136,7 +185,7 @@ impl Streams {
 
     /// The handshake brought the limits that the peer sets.
     pub fn on_parameters(&mut self, parameters: &TransportParameters) {
-        self.max_data = self.max_data.max(parameters.initial_max_data);
+        self.raise_max_data(parameters.initial_max_data);
         self.peer_max_streams = self.peer_max_streams.max(parameters.initial_max_streams);
         self.peer_stream_limit = self.peer_stream_limit.max(parameters.initial_max_stream_data);
         // Streams that were opened with remembered limits (RFC 9000 section 7.4.1: none may fall).
@@ -206,6 +255,10 @@ impl Streams {
         if let Some(stream) = self.get_mut(id) {
             stream.send.write(bytes);
             self.activate(id);
+            if let Some(taking) = &mut self.taking {
+                taking.waiting = taking.waiting.saturating_add(bytes);
+                self.take();
+            }
         }
     }
 
@@ -369,7 +422,7 @@ impl Streams {
 
     #[inline]
     fn credit(&self) -> u64 {
-        self.max_data - self.data_sent.min(self.max_data)
+        self.data_limit - self.data_sent.min(self.data_limit)
     }
 
     #[inline]
@@ -458,6 +511,31 @@ impl Streams {
         if room < LEAST_ROOM {
             return None;
         }
+        self.next_frame_by(|header, chunk| {
+            let bare = u64::from(room.saturating_sub(header));
+            if chunk.len < bare {
+                (chunk.len.min(bare.saturating_sub(u64::from(varint_len(chunk.len)))), true)
+            } else {
+                (bare, false)
+            }
+        })
+    }
+
+    /// The next STREAM frame of at most `room` bytes that has its offset and a length of two bytes, even if both are small.
+    #[cold]
+    pub fn next_lone_frame(&mut self, room: u32) -> Option<StreamFrame> {
+        if room <= LONE_OVERHEAD {
+            return None;
+        }
+        self.next_frame_by(|header, chunk| {
+            let header = header + u32::from(chunk.offset == 0) + 2;
+            (chunk.len.min(room.saturating_sub(header).into()), true)
+        })
+    }
+
+    /// The next STREAM frame, whose length, and whether it is told, `measure` says from the bytes of its header beside the length.
+    #[inline(always)]
+    fn next_frame_by(&mut self, measure: impl Fn(u32, &Chunk) -> (u64, bool)) -> Option<StreamFrame> {
         for _ in 0..self.active.len() {
             let id = *self.active.front()?;
             let credit = self.credit();
@@ -475,11 +553,7 @@ impl Streams {
                 }
                 continue;
             };
-            let header = stream_header(id, chunk.offset);
-            let bare = u64::from(room.saturating_sub(header));
-            let explicit_len = chunk.len < bare;
-            let len =
-                if explicit_len { chunk.len.min(bare.saturating_sub(u64::from(varint_len(chunk.len)))) } else { bare };
+            let (len, explicit_len) = measure(stream_header(id, chunk.offset), &chunk);
             let before = stream.send.sent();
             let fin = stream.send.on_sent(chunk, len);
             let grown = stream.send.sent() - before;

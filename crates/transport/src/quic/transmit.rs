@@ -112,7 +112,11 @@ impl Connection {
         let fits = |path: &Path| path.in_flight + self.streams.demand().waiting <= path.window();
         let probes_mtu = confirmed && !self.handshake_done_pending && path.state == PathState::Active;
         let mtu_probe = if probes_mtu { path.mtu.wants() } else { None };
-        let may = |size: &u32| (!content || !fits(path)) && path.validation.left() >= u64::from(*size);
+        let turn_of_probe = |path: &Path, size: u32| match path.mtu.goes_first() {
+            true => !due && path.room() > size.into(),
+            false => !content || !fits(path),
+        };
+        let may = |size: &u32| turn_of_probe(path, *size) && path.validation.left() >= u64::from(*size);
         let mtu_probe = mtu_probe.filter(may);
         if !content && mtu_probe.is_none() {
             // RFC 9002 section 7.8: a sender with nothing to send does not use its window.
@@ -263,10 +267,14 @@ impl Connection {
         let space = &self.spaces.data[i];
         let number = space.next_number;
         let number_len = number_len(number, space.largest_acked);
-        let overhead = id.overhead() + self.config.design.header() + number_len;
+        let overhead = id.overhead() + self.config.header() + number_len;
         // RFC 9000 section 8.2.1: what validates a path fills the least datagram.
         let least = if matches!(load, Load::Frames(_)) { MIN_DATAGRAM } else { 0 };
-        let most = if space.probes > 0 { self.largest_probe(i) } else { self.paths[i].mtu.current() };
+        let most = match load {
+            _ if space.probes > 0 => self.largest_probe(i),
+            Load::Data => self.paths[i].largest().max(overhead),
+            _ => self.paths[i].mtu.current(),
+        };
         let mut draft = self.draft_data(i, most - overhead, load, now);
         if draft.frames.is_empty() {
             return None;
@@ -290,7 +298,7 @@ impl Connection {
         if traits.eliciting || traits.padded || cx.probing() {
             self.set_timer(i, cx);
         }
-        let (form, number_len) = (self.config.design.form(), number_len as u8);
+        let (form, number_len) = (self.config.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames: draft.frames };
         let datagram = Datagram { packets: Few::of(packet) };
         let mut packet = self.packet(datagram, size + self.config.ip_udp);
@@ -431,7 +439,7 @@ impl Connection {
         let mut frames = Few::default();
         // Section 8.3 of the extension's draft: nothing is to delay the answer.
         frames.push(if self.frequency.relaxed() { Frame::ImmediateAck } else { Frame::Ping });
-        let mut overhead = SpaceId::Data.overhead() + self.config.design.header();
+        let mut overhead = SpaceId::Data.overhead() + self.config.header();
         if self.paths[i].mtu.goes_last() {
             // As quinn, whose ends both have the extension (connection/mod.rs, poll_transmit).
             frames.push(Frame::ImmediateAck);
@@ -439,7 +447,7 @@ impl Connection {
         }
         frames.push(Frame::Padding(size - overhead - len - 1));
         self.paths[i].on_mtu_probe_sent(space, cx.now, size);
-        let (space, form, token, number_len) = (SpaceId::Data, self.config.design.form(), 0, len as u8);
+        let (space, form, token, number_len) = (SpaceId::Data, self.config.form(), 0, len as u8);
         let packet = QuicPacket { space, form, token, number_len, size, number, frames };
         let mut datagram = Datagram::default();
         datagram.packets.push(packet);

@@ -105,7 +105,7 @@ const NO_TYPE: u64 = (1 << 62) - 1;
 /// RFC 9000 sections 19.15 and 19.16; draft-ietf-quic-multipath sections 4.4 to 4.7.
 fn identifier_type(frame: IdFrame) -> u64 {
     match frame {
-        IdFrame::New(_) => 0x18,
+        IdFrame::New(_) | IdFrame::NewLong(_) => 0x18,
         IdFrame::Retire(_) => 0x19,
         IdFrame::PathNew(..) => 0x3e78,
         IdFrame::PathRetire(..) => 0x3e79,
@@ -135,7 +135,9 @@ fn frame(frame: &quic::Frame, stream_type: &'static str) -> Option<Frame> {
         quic::Frame::Identifier(frame) => Frame::Unknown { raw_frame_type: identifier_type(frame) },
         quic::Frame::AddAddress | quic::Frame::Paths { .. } => Frame::Unknown { raw_frame_type: NO_TYPE },
         quic::Frame::Keepsake(quic::Keepsake::Token) => Frame::Unknown { raw_frame_type: 0x07 },
-        quic::Frame::Keepsake(quic::Keepsake::Tickets) => Frame::Unknown { raw_frame_type: 0x06 },
+        quic::Frame::Keepsake(quic::Keepsake::Tickets | quic::Keepsake::SealedTickets) => {
+            Frame::Unknown { raw_frame_type: 0x06 }
+        }
         // RFC 9221 section 4.
         quic::Frame::Datagram(_) => Frame::Unknown { raw_frame_type: 0x31 },
         quic::Frame::ImmediateAck => Frame::Unknown { raw_frame_type: 0x1f },

@@ -36,7 +36,7 @@ impl Connection {
         let space = &self.spaces.data[i];
         let (number, id) = (space.next_number, SpaceId::Data);
         let number_len = number_len(number, space.largest_acked);
-        let overhead = id.overhead() + self.config.design.header() + number_len;
+        let overhead = id.overhead() + self.config.header() + number_len;
         let pto = self.paths[i].rtt.pto().max(self.config.initial_rtt * 3);
         let in_use = self.paths[i].way == way;
         let moving = self.migration.as_mut()?;
@@ -85,7 +85,7 @@ impl Connection {
         if !in_use {
             self.paths[i].validation.sent = counted;
         }
-        let (form, number_len) = (self.config.design.form(), number_len as u8);
+        let (form, number_len) = (self.config.form(), number_len as u8);
         let packet = QuicPacket { space: id, form, token: 0, number_len, size, number, frames };
         let packet = self.paths[i].wrap(Datagram { packets: Few::of(packet) }, size);
         Some(packet.with(|p| p.path = way.0))

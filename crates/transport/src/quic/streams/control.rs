@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 impl Streams {
     pub fn on_max_data(&mut self, limit: u64) {
-        self.max_data = self.max_data.max(limit);
+        self.raise_max_data(limit);
     }
 
     pub fn on_max_streams(&mut self, limit: u64, events: &mut VecDeque<Event>) {
