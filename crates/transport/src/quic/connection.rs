@@ -5,7 +5,7 @@ use super::config::Config;
 use super::extras::Extras;
 use super::frame::TransportParameters;
 use super::frequency::Frequency;
-use super::identifiers::{IdFrame, Identifiers};
+use super::identifiers::Identifiers;
 use super::migration::Migration;
 use super::multipath::{Multipath, Parts};
 use super::opening::Opening;
@@ -144,9 +144,7 @@ impl Connection {
             spaces: Spaces::new(),
             multi,
             migration: None,
-            identifiers: config
-                .connection_ids
-                .map(|limit| Identifiers::new(limit, if config.long_ids { IdFrame::NewLong } else { IdFrame::New })),
+            identifiers: Identifiers::of(&config),
             extras: Extras::of(&config),
             streams: Streams::new(config.role, limits),
             acks: config.ack,
@@ -298,10 +296,7 @@ impl Connection {
             return;
         }
         if self.config.probe_oldest {
-            let (space, packets) = (self.spaces.of_mut(id, i), self.paths[i].pto_count.min(2));
-            space.probes = packets;
-            space.sent.oldest_with_data(packets as usize, &mut self.fates.lost);
-            return self.apply_fates(i, id);
+            return self.probe_oldest(i, id);
         }
         if id == SpaceId::Data {
             let space = self.spaces.of_mut(id, i);

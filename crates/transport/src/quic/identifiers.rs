@@ -15,6 +15,7 @@
 //! Not modelled: Retire Prior To, identifiers of no length.
 
 use super::Verdict;
+use super::config::Config;
 use super::connection::Connection;
 use super::draft::Draft;
 use super::frame::{Frame, VARINT_MAX};
@@ -131,10 +132,12 @@ pub(super) struct Identifiers {
 }
 
 impl Identifiers {
-    pub fn new(limit: u8, frame: fn(u64) -> IdFrame) -> Box<Identifiers> {
-        Box::new(Identifiers {
+    /// Those of a connection; `None` where their number limits nothing.
+    pub fn of(config: &Config) -> Option<Box<Identifiers>> {
+        let limit = config.connection_ids?;
+        Some(Box::new(Identifiers {
             limit: limit.into(),
-            frame,
+            frame: if config.long_ids { IdFrame::NewLong } else { IdFrame::New },
             queue: VecDeque::new(),
             first: Pool::of_handshake(),
             further: Vec::new(),
@@ -143,7 +146,7 @@ impl Identifiers {
             peer_max: 0,
             issued: 0,
             waiting: Vec::new(),
-        })
+        }))
     }
 
     /// Whether there are frames to be sent.

@@ -346,6 +346,10 @@ impl Path {
         self.in_flight += u64::from(size);
         self.charge(now, u64::from(size));
         self.marking.on_sent(SpaceId::Data);
+        if self.mtu.goes_first() {
+            // quiche counts packets that ask for nothing from the last that did.
+            space.received.on_asked();
+        }
         space.next_number += 1;
         self.next_data = space.next_number;
         space.sent.push(packet);

@@ -154,6 +154,10 @@ impl Received {
     pub fn stop_deadline(&mut self) {
         self.deadline = self.deadline.map(|_| Time::NEVER);
     }
+    /// A packet without an ACK frame went out that is to be acknowledged.
+    pub fn on_asked(&mut self) {
+        self.unanswered = 0;
+    }
     /// Whether the next ACK-only packet should ask for an answer.
     pub fn should_elicit(&self, policy: &AckPolicy) -> bool {
         self.unanswered + 1 >= policy.elicit_every

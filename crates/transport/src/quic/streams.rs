@@ -1,7 +1,9 @@
 //! Streams and their flow control (RFC 9000 sections 2 to 4). Those of a connection are all bidirectional or all unidirectional.
 
 mod control;
+mod taking;
 
+use self::taking::Taking;
 use super::Verdict;
 use super::buffer::{Chunk, RecvBuffer, SendBuffer, StreamData};
 use super::flow::ReceiveWindow;
@@ -90,15 +92,6 @@ pub(super) struct Streams {
     taking: Option<Box<Taking>>,
 }
 
-/// What applications have written, where it is taken by the window.
-#[derive(Default, Debug)]
-struct Taking {
-    /// Bytes that may be taken yet, that wait for it, and that were taken.
-    cap: u64,
-    waiting: u64,
-    end: u64,
-}
-
 /// A STREAM frame to be sent, and whether it carries data again.
 #[derive(Debug)]
 pub(super) struct StreamFrame {
@@ -146,37 +139,6 @@ impl Streams {
             taking: limits.takes_by_window.then(Box::default),
             blocked: VecDeque::new(),
         }
-    }
-
-    /// The peer takes new data up to this offset of the connection.
-    pub fn raise_max_data(&mut self, limit: u64) {
-        self.max_data = self.max_data.max(limit);
-        self.data_limit = self.taking.as_ref().map_or(self.max_data, |taking| taking.end.min(self.max_data));
-    }
-
-    /// Whether what applications write is taken by the window.
-    #[inline]
-    pub fn takes_by_window(&self) -> bool {
-        self.taking.is_some()
-    }
-
-    /// A datagram arrived, and the window has `room` bytes left: so much may be taken until the next.
-    #[cold]
-    pub fn take_up_to(&mut self, room: u64) {
-        if let Some(taking) = &mut self.taking {
-            taking.cap = room;
-            self.take();
-        }
-    }
-
-    #[cold]
-    fn take(&mut self) {
-        let Some(taking) = &mut self.taking else { return };
-        let taken = taking.waiting.min(taking.cap);
-        taking.waiting -= taken;
-        taking.cap -= taken;
-        taking.end += taken;
-        self.data_limit = taking.end.min(self.max_data);
     }
 
     fn own(&self) -> usize {
@@ -255,9 +217,8 @@ impl Streams {
         if let Some(stream) = self.get_mut(id) {
             stream.send.write(bytes);
             self.activate(id);
-            if let Some(taking) = &mut self.taking {
-                taking.waiting = taking.waiting.saturating_add(bytes);
-                self.take();
+            if self.taking.is_some() {
+                self.offer(bytes);
             }
         }
     }

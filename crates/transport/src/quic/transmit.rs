@@ -307,6 +307,17 @@ impl Connection {
         Some(packet)
     }
 
+    /// The data of the oldest packet in flight go again, and from the second timeout on those of two, as in quiche (quiche 0.30.0,
+    /// `recovery/congestion/recovery.rs`, `on_loss_detection_timeout`).
+    #[cold]
+    pub(super) fn probe_oldest(&mut self, i: usize, id: SpaceId) {
+        let packets = self.paths[i].pto_count.min(2);
+        let space = self.spaces.of_mut(id, i);
+        space.probes = packets;
+        space.sent.oldest_with_data(packets as usize, &mut self.fates.lost);
+        self.apply_fates(i, id);
+    }
+
     /// The largest datagram while a probe is owed.
     fn largest_probe(&self, i: usize) -> u32 {
         let most = self.paths[i].mtu.current();

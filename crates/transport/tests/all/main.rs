@@ -17,6 +17,7 @@ mod quic_multipath;
 mod quic_noq;
 mod quic_opening;
 mod quic_properties;
+mod quic_quiche;
 mod quic_robustness;
 mod quic_transfers;
 mod registered_outside;
