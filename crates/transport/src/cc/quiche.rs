@@ -492,3 +492,6 @@ impl CongestionController for QuicheCubic {
         self.prr.allowed
     }
 }
+
+#[cfg(test)]
+mod tests;
