@@ -114,7 +114,7 @@ pub(super) struct Path {
     pacing: Option<BurstPacer>,
     /// The pacer in the place of `pacing`, where that is a bucket of tokens.
     bucket: Option<Box<TokenBucket>>,
-    burst: u64,
+    burst: u32,
     /// Bytes of the window that stay free.
     margin: u8,
     /// Whether the controller is told of each packet that is acknowledged.
@@ -184,7 +184,7 @@ impl Path {
             // Section 7.7: bursts of the size of the initial window are allowed.
             pacing: spread.then(|| BurstPacer::new(config.unpaced.map_or(initial_window, |n| n * mss))),
             bucket,
-            burst: config.burst,
+            burst: u32::try_from(config.burst).unwrap_or(u32::MAX),
             margin: u8::from(!config.full_window),
             per_packet,
             acks_held: false,
@@ -372,7 +372,7 @@ impl Path {
     #[inline]
     fn charge(&mut self, now: Time, size: u64) {
         let quantum = match self.cc.send_quantum() {
-            0 => self.burst * u64::from(self.mtu.current()),
+            0 => u64::from(self.burst) * u64::from(self.mtu.current()),
             quantum => quantum,
         };
         if let Some(rate) = self.pacing_rate()

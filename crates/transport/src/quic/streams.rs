@@ -56,15 +56,11 @@ pub(super) struct Limits {
 pub(super) struct Streams {
     role: Role,
     limits: Limits,
-    /// The bit of a stream's number that says whether it is unidirectional (section 2.1).
-    kind: u64,
     /// By initiator (client, server) and ordinal number; `None` once both directions are over.
     tables: [Vec<Option<Box<Stream>>>; 2],
     /// Streams with something to send, in their turn.
     active: VecDeque<u64>,
-    /// Connection-level credit: what the peer allows, what was used.
-    max_data: u64,
-    /// How far new data may go: up to that limit, or as far as they were taken.
+    /// Connection-level credit: how far new data may go, which is what the peer allows, or as far as they were taken; what was used.
     data_limit: u64,
     data_sent: u64,
     told_data_blocked: Option<u64>,
@@ -115,10 +111,8 @@ impl Streams {
         Streams {
             role,
             limits,
-            kind: if limits.unidirectional { UNIDIRECTIONAL } else { 0 },
             tables: [Vec::new(), Vec::new()],
             active: VecDeque::new(),
-            max_data: 0,
             data_limit: 0,
             data_sent: 0,
             told_data_blocked: None,
@@ -152,7 +146,7 @@ impl Streams {
         self.peer_stream_limit = self.peer_stream_limit.max(parameters.initial_max_stream_data);
         // Streams that were opened with remembered limits (RFC 9000 section 7.4.1: none may fall).
         for number in 0..self.tables[self.own()].len() as u64 {
-            let id = number << 2 | self.kind | self.own() as u64;
+            let id = number << 2 | self.kind() | self.own() as u64;
             let limit = self.peer_stream_limit;
             if let Some(stream) = self.get_mut(id).filter(|s| s.send_limit < limit) {
                 stream.send_limit = limit;
@@ -204,13 +198,13 @@ impl Streams {
             return None;
         }
         let mut stream = self.make();
-        if self.kind == UNIDIRECTIONAL {
+        if self.limits.unidirectional {
             // The peer can write nothing to it.
             stream.told_finished = true;
             stream.window = ReceiveWindow::new(0, 0);
         }
         self.tables[own].push(Some(stream));
-        Some(StreamId(number << 2 | self.kind | own as u64))
+        Some(StreamId(number << 2 | self.kind() | own as u64))
     }
 
     pub fn write(&mut self, id: u64, bytes: u64) {
@@ -272,7 +266,7 @@ impl Streams {
 
     /// Forgets a stream when both directions are over; the peer may then open another.
     fn retire(&mut self, id: u64) {
-        let silent = self.kind == UNIDIRECTIONAL && initiator(id) != self.own();
+        let silent = self.limits.unidirectional && initiator(id) != self.own();
         let over = |s: &Stream| s.told_finished && (silent || (s.send.finished() && s.send.delivered()));
         if !self.get(id).is_some_and(over) {
             return;
@@ -345,7 +339,7 @@ impl Streams {
 
     /// Makes sure that a stream named by the peer may exist, and creates it if it is the peer's.
     fn admit(&mut self, id: u64) -> Verdict {
-        if id & UNIDIRECTIONAL != self.kind {
+        if id & UNIDIRECTIONAL != self.kind() {
             return Err("STREAM_STATE_ERROR: a stream of a kind of which none was allowed");
         }
         let (table, number) = (initiator(id), id >> 2);
@@ -379,6 +373,12 @@ impl Streams {
             stream.told_blocked = Some(stream.send_limit);
             self.blocked.push_back(id);
         }
+    }
+
+    /// The bit of a stream's number that says whether it is unidirectional (section 2.1).
+    #[inline]
+    fn kind(&self) -> u64 {
+        if self.limits.unidirectional { UNIDIRECTIONAL } else { 0 }
     }
 
     #[inline]

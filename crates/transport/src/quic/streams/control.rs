@@ -61,20 +61,21 @@ impl Streams {
             || self.streams_blocked_pending
             || !self.limit_updates.is_empty()
             || !self.blocked.is_empty()
-            || (self.data_sent >= self.max_data && self.data_blocked().is_some())
+            || (self.data_sent >= self.data_limit && self.data_blocked().is_some())
     }
 
     /// The limit that blocks the connection, if no DATA_BLOCKED frame has reported it yet.
     #[inline(never)]
     fn data_blocked(&self) -> Option<u64> {
-        let blocked = self.data_sent >= self.max_data && !self.active.is_empty();
-        (blocked && self.told_data_blocked != Some(self.max_data) && !self.sendable()).then_some(self.max_data)
+        let limit = self.max_data();
+        let blocked = self.data_sent >= limit && !self.active.is_empty();
+        (blocked && self.told_data_blocked != Some(limit) && !self.sendable()).then_some(limit)
     }
 
     /// The connection's limit that keeps data back, once the peer was told of it.
     #[inline]
     pub fn blocking_limit(&self) -> Option<u64> {
-        self.told_data_blocked.filter(|limit| *limit == self.max_data)
+        self.told_data_blocked.filter(|limit| *limit == self.max_data())
     }
 
     /// The next flow-control frame to be sent.

@@ -12,13 +12,26 @@ pub(super) struct Taking {
     cap: u64,
     waiting: u64,
     end: u64,
+    /// What the peer allows.
+    max_data: u64,
 }
 
 impl Streams {
     /// The peer takes new data up to this offset of the connection.
     pub fn raise_max_data(&mut self, limit: u64) {
-        self.max_data = self.max_data.max(limit);
-        self.data_limit = self.taking.as_ref().map_or(self.max_data, |taking| taking.end.min(self.max_data));
+        match &mut self.taking {
+            None => self.data_limit = self.data_limit.max(limit),
+            Some(taking) => {
+                taking.max_data = taking.max_data.max(limit);
+                self.data_limit = taking.end.min(taking.max_data);
+            }
+        }
+    }
+
+    /// What the peer allows.
+    #[inline]
+    pub(super) fn max_data(&self) -> u64 {
+        self.taking.as_ref().map_or(self.data_limit, |taking| taking.max_data)
     }
 
     /// Whether what applications write is taken by the window.
@@ -52,6 +65,6 @@ impl Streams {
         taking.waiting -= taken;
         taking.cap -= taken;
         taking.end += taken;
-        self.data_limit = taking.end.min(self.max_data);
+        self.data_limit = taking.end.min(taking.max_data);
     }
 }
