@@ -207,7 +207,7 @@ impl QuicheNewReno {
     }
 }
 
-/// What both controllers do alike.
+/// Both controllers do this alike.
 macro_rules! by_shared {
     () => {
         fn wants_packets(&self) -> bool {

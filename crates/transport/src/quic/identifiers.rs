@@ -33,7 +33,7 @@ pub(super) const WITH_TOKEN: u32 = 1 + super::sizes::CONNECTION_ID + 16;
 pub enum IdFrame {
     /// NEW_CONNECTION_ID (RFC 9000 section 19.15) with its number.
     New(u64),
-    /// The same with an identifier of 20 bytes.
+    /// NEW_CONNECTION_ID with its number and an identifier of 20 bytes.
     NewLong(u64),
     /// RETIRE_CONNECTION_ID (19.16) with the number.
     Retire(u64),
@@ -132,7 +132,7 @@ pub(super) struct Identifiers {
 }
 
 impl Identifiers {
-    /// Those of a connection; `None` where their number limits nothing.
+    /// The identifiers of a connection; `None` where their number limits nothing.
     pub fn of(config: &Config) -> Option<Box<Identifiers>> {
         let limit = config.connection_ids?;
         Some(Box::new(Identifiers {

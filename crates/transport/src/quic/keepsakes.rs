@@ -24,7 +24,7 @@ pub(super) const ROOM_BESIDE_IDENTIFIER: u32 = 54 - 28 + 1;
 /// 0.30.0 sends them here.
 const SEALED_TICKETS: u32 = 396;
 
-/// What a server sends for its client's next connection.
+/// The frames that a server sends for its client's next connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum KeepsakeSet {
     /// Nothing.
@@ -67,7 +67,7 @@ pub(super) struct Keepsakes {
 }
 
 impl Keepsakes {
-    /// Those of a kind; `None` if it has none.
+    /// The frames of a kind; `None` if it has none.
     pub fn of(kind: KeepsakeSet) -> Option<Keepsakes> {
         (kind != KeepsakeSet::None).then(|| Keepsakes { kind, ..Keepsakes::default() })
     }

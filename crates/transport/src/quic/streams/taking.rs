@@ -5,14 +5,14 @@
 
 use super::Streams;
 
-/// What applications have written, where it is taken by the window.
+/// The data that applications have written, where it is taken by the window.
 #[derive(Default, Debug)]
 pub(super) struct Taking {
     /// Bytes that may be taken yet, that wait for it, and that were taken.
     cap: u64,
     waiting: u64,
     end: u64,
-    /// What the peer allows.
+    /// The limit that the peer sets.
     max_data: u64,
 }
 
@@ -28,7 +28,7 @@ impl Streams {
         }
     }
 
-    /// What the peer allows.
+    /// The limit that the peer sets.
     #[inline]
     pub(super) fn max_data(&self) -> u64 {
         self.taking.as_ref().map_or(self.data_limit, |taking| taking.max_data)
