@@ -122,13 +122,16 @@ impl Sending {
 
     /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
     /// is free (Linux: `sk_stream_is_writeable`). A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`).
-    pub fn fill(&mut self, buffer: u64) {
+    /// Returns whether it wrote.
+    pub fn fill(&mut self, buffer: u64) -> bool {
         if self.memory() > buffer / 3 * 2 {
-            return;
+            return false;
         }
+        let before = self.accepted;
         while self.accepted < self.written && self.memory() < buffer {
             self.accepted = piece_end(self.accepted).min(self.written);
         }
+        self.accepted > before
     }
 
     /// The memory that the send buffer takes, bytes.

@@ -82,10 +82,11 @@ impl Connection {
 
     /// Fills the send buffer of the connection. It is as large as those of its open subflows together and the least that a socket
     /// has (Linux: `__mptcp_sync_sndbuf`). A server's process, which writes, runs after the join of a subflow was answered.
-    fn fill(&mut self) {
+    /// Returns whether the process wrote.
+    fn fill(&mut self) -> bool {
         let open = self.live().filter(|s| s.tcp.is_established() && s.fourth.is_none());
         let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
-        self.sending.fill(buffers);
+        self.sending.fill(buffers)
     }
 
     /// The data that there is to send.
@@ -227,13 +228,14 @@ impl Connection {
         self.sending.reinjected += self.sending.account(start, start + len);
     }
 
-    /// Lets the send buffers of subflows grow while the application waits for room. Returns whether one did.
+    /// Lets the send buffers of subflows grow while the application waits for room. Returns whether it could write then: only a process
+    /// that writes looks for a subflow again.
     pub(super) fn expand(&mut self) -> bool {
         if self.mode != Mode::Multipath || !self.sending.is_full() {
             return false;
         }
         let Connection { subflows, config, .. } = self;
-        subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew)
+        subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew) && self.fill()
     }
 
     /// Reads the state of one subflow again, when it has sent a super-segment and not filled its window: Linux looks after each
@@ -244,7 +246,7 @@ impl Connection {
         }
         let Connection { subflows, config, .. } = self;
         let subflow = subflows.get_mut(at).and_then(Option::as_mut);
-        subflow.is_some_and(|subflow| !subflow.tcp.sends_together() && subflow.expand(config))
+        subflow.is_some_and(|subflow| !subflow.tcp.sends_together() && subflow.expand(config)) && self.fill()
     }
 
     /// Gives the coupled congestion control of a subflow the views of all subflows: it is about to learn of an

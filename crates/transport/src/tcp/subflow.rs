@@ -4,7 +4,6 @@
 use super::connection::{Connection, State};
 use super::receiver::Due;
 use super::sender::Sender;
-use super::supersegment::LARGEST;
 use crate::cc;
 use crate::path::{PathState, PathView};
 use haltere_net::{PathId, Span, Time};
@@ -43,7 +42,7 @@ impl Sender {
     pub(super) fn buffer_overhead(&self) -> u64 {
         let unsent = self.unsent();
         let counted = self.in_flight() + unsent;
-        let descriptors = self.board.super_segments() + unsent.div_ceil(LARGEST);
+        let descriptors = self.board.super_segments() + self.unsent_chunks();
         self.written.saturating_sub(self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
     }
 
@@ -75,8 +74,8 @@ impl Sender {
 }
 
 /// The memory of an empty descriptor of a segment or super-segment in a send buffer, bytes (Linux: `SKB_TRUESIZE` of the
-/// smallest head, on 64-bit machines).
-const DESCRIPTOR: u64 = 896;
+/// smallest head, `SKB_SMALL_HEAD_SIZE`, on 64-bit machines, in a kernel that is built with tunnels and wireless networks).
+const DESCRIPTOR: u64 = 960;
 
 impl Connection {
     /// The state that others see: whether it may carry data.

@@ -151,7 +151,7 @@ impl Sender {
         if self.mapped && (1..=self.nxt).contains(&self.together.end) {
             self.together.origin = self.nxt;
         }
-        let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
+        let (origin, chunk) = (self.together.origin, self.chunk());
         // The application's data is stored in chunks. Data that is too small is filled up from the next chunk.
         let written = self.written.min(self.cuts.next());
         let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(written);
@@ -164,6 +164,25 @@ impl Sender {
             self.together.end = wanted.min(next_end(self.together.end));
         }
         (self.together.end - self.nxt, quota, most)
+    }
+
+    /// The bytes of a whole chunk of the application's data (Linux: `tcp_xmit_size_goal`).
+    fn chunk(&self) -> u64 {
+        (LARGEST / self.mss).max(1) * self.mss
+    }
+
+    /// In how many chunks the data is stored that is not sent. A mapping of MPTCP begins one of its own.
+    pub(super) fn unsent_chunks(&self) -> u64 {
+        let chunk = self.chunk();
+        let (mut at, mut origin, mut count) = (self.nxt, self.together.origin.min(self.nxt), 0);
+        if self.mapped && (1..=self.nxt).contains(&self.together.end) {
+            origin = self.nxt;
+        }
+        for end in self.cuts.iter().chain([self.written]).filter(|&end| end > self.nxt) {
+            count += (end - origin).div_ceil(chunk) - (at - origin) / chunk;
+            (at, origin) = (end, end);
+        }
+        count
     }
 
     /// The next lost segment is to be retransmitted, together with lost segments of the same group
