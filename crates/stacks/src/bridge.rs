@@ -254,7 +254,7 @@ impl Driver {
             in_flight: self.in_flight,
             queued: 0,
             capacity: self.window,
-            overhead: 0,
+            buffered: None,
             mss: self.mtu,
             srtt: self.smoothed,
             min_rtt: self.least,

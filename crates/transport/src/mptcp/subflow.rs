@@ -278,8 +278,7 @@ impl Subflow {
 
     /// Whether its send buffer takes data. A buffer that is not full takes a piece of data as a whole.
     pub fn has_place(&self) -> bool {
-        let (in_flight, unsent) = self.tcp.holds();
-        in_flight.saturating_add(unsent).saturating_add(self.tcp.buffer_overhead()) < self.capacity
+        self.tcp.buffered() < self.capacity
     }
 
     pub fn view(&self) -> PathView {

@@ -37,13 +37,11 @@ impl Sender {
         }
     }
 
-    /// Bytes that its send buffer keeps beside those in flight and those that are not sent (Linux: `sk_wmem_queued`): all that
-    /// is not acknowledged in order, and a descriptor for each super-segment.
-    pub(super) fn buffer_overhead(&self) -> u64 {
-        let unsent = self.unsent();
-        let counted = self.in_flight() + unsent;
+    /// The memory that its send buffer takes, bytes (Linux: `sk_wmem_queued`): all that is not acknowledged in order, and a descriptor
+    /// for each super-segment.
+    pub(super) fn buffered(&self) -> u64 {
         let descriptors = self.board.super_segments() + self.unsent_chunks();
-        self.written.saturating_sub(self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
+        self.written.saturating_sub(self.una) + descriptors * DESCRIPTOR
     }
 
     /// The view that others have of the subflow.
@@ -57,7 +55,7 @@ impl Sender {
             in_flight: self.in_flight(),
             queued: self.unsent(),
             capacity: u64::MAX,
-            overhead: self.buffer_overhead(),
+            buffered: Some(self.buffered()),
             mss: self.mss,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
@@ -131,9 +129,9 @@ impl Connection {
         (self.tx.in_flight(), self.tx.unsent())
     }
 
-    /// Bytes that its send buffer keeps beside these.
-    pub(crate) fn buffer_overhead(&self) -> u64 {
-        self.tx.buffer_overhead()
+    /// The memory that its send buffer takes, bytes.
+    pub(crate) fn buffered(&self) -> u64 {
+        self.tx.buffered()
     }
 
     /// Whether everything that was given is acknowledged.
