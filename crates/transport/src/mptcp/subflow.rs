@@ -232,6 +232,9 @@ impl Subflow {
         }
         let mut connection = tcp::Connection::new(tcp);
         connection.share_window();
+        if joined {
+            connection.join();
+        }
         if config.mappings_apart {
             connection.keep_mappings_apart();
         }

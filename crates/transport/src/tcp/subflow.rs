@@ -209,6 +209,11 @@ impl Connection {
         self.rx.share_window();
     }
 
+    /// The subflow joins a connection.
+    pub(crate) fn join(&mut self) {
+        self.handshake.joins = true;
+    }
+
     /// Segments that are sent together end where a mapping ends.
     pub(crate) fn keep_mappings_apart(&mut self) {
         self.tx.mapped = true;

@@ -248,3 +248,30 @@ impl Sender {
         !(last && self.fin)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::CUBIC;
+    use crate::endpoint::Role;
+    use crate::tcp::Config;
+    use haltere_net::rng::Streams;
+
+    #[test]
+    fn data_that_waits_is_stored_in_chunks_and_a_mapping_begins_one() {
+        let config = Config::new(Role::Server, CUBIC, Streams::new(1, 0).named("test"));
+        let mut sender = Sender::new(&config, &config.stream);
+        let chunk = sender.chunk();
+        assert_eq!((chunk % sender.mss, LARGEST / chunk), (0, 1));
+        assert_eq!(sender.unsent_chunks(), 0);
+        sender.mapped = true;
+        sender.written = 2 * chunk;
+        assert_eq!(sender.unsent_chunks(), 2);
+        sender.nxt = sender.mss;
+        assert_eq!(sender.unsent_chunks(), 2, "the rest of the first is one, too");
+        sender.nxt = chunk;
+        assert_eq!(sender.unsent_chunks(), 1);
+        sender.cuts.add(2 * chunk - 1);
+        assert_eq!(sender.unsent_chunks(), 2);
+    }
+}
