@@ -19,6 +19,7 @@ impl Connection {
             if self.demand().waiting > 0 {
                 self.note_timeouts(now);
             }
+            self.scheduler.begin();
         }
         // Set if no subflow but this one has changed since the states of all were read.
         let mut changed = None;
