@@ -35,7 +35,7 @@ impl Connection {
                     if let Some(packet) = &mut packet {
                         self.wrap(at, packet, spares, cx);
                         self.turn = at;
-                        self.dirty |= self.expand_after_sending(at);
+                        self.expand_after_sending(at);
                         self.tell_writable();
                     } else if let Some(Some(subflow)) = self.subflows.get_mut(at) {
                         subflow.rest();
@@ -47,8 +47,7 @@ impl Connection {
                 at += 1;
             }
             self.turn = 0;
-            // Send buffers grow when all that they hold is sent.
-            if self.expand() {
+            if self.write_on() {
                 self.dirty = true;
             } else if !self.announce_end() {
                 break;

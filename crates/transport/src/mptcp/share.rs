@@ -15,7 +15,6 @@ impl Connection {
             return self.give_all();
         }
         if self.sending.is_waiting() {
-            self.fill();
             if self.demand().waiting > 0 {
                 self.note_timeouts(now);
             }
@@ -229,25 +228,29 @@ impl Connection {
         self.sending.reinjected += self.sending.account(start, start + len);
     }
 
-    /// Lets the send buffers of subflows grow while the application waits for room. Returns whether it could write then: only a process
-    /// that writes looks for a subflow again.
-    pub(super) fn expand(&mut self) -> bool {
+    /// Everything that can be sent is sent, and the process runs. The send buffers grow of subflows that have not filled their windows,
+    /// and the process writes if there is room. Returns whether it wrote.
+    pub(super) fn write_on(&mut self) -> bool {
         if self.mode != Mode::Multipath || !self.sending.is_full() {
             return false;
         }
         let Connection { subflows, config, .. } = self;
-        subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew) && self.fill()
+        for subflow in subflows.iter_mut().flatten() {
+            subflow.expand(config);
+        }
+        self.fill()
     }
 
-    /// Reads the state of one subflow again, when it has sent a super-segment and not filled its window: Linux looks after each
+    /// Lets the send buffer of a subflow grow that has sent a super-segment and not filled its window: Linux looks after each
     /// (`tcp_event_new_data_sent`).
-    pub(super) fn expand_after_sending(&mut self, at: usize) -> bool {
+    pub(super) fn expand_after_sending(&mut self, at: usize) {
         if self.mode != Mode::Multipath || !self.sending.is_full() {
-            return false;
+            return;
         }
         let Connection { subflows, config, .. } = self;
-        let subflow = subflows.get_mut(at).and_then(Option::as_mut);
-        subflow.is_some_and(|subflow| !subflow.tcp.sends_together() && subflow.expand(config)) && self.fill()
+        if let Some(subflow) = subflows.get_mut(at).and_then(Option::as_mut).filter(|s| !s.tcp.sends_together()) {
+            subflow.expand(config);
+        }
     }
 
     /// Gives the coupled congestion control of a subflow the views of all subflows: it is about to learn of an

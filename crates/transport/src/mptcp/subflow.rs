@@ -292,18 +292,14 @@ impl Subflow {
     }
 
     /// Lets the send buffer grow with the congestion window, when the window is not used for lack of data (Linux:
-    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`). Returns whether it did.
-    pub fn expand(&mut self, config: &Config) -> bool {
+    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`).
+    pub fn expand(&mut self, config: &Config) {
         let window = self.tcp.window();
         let sized = window <= self.sized_for || config.send_buffer.is_some();
-        if sized || !self.tcp.has_room() || !self.state().usable() {
-            return false;
+        if !sized && self.tcp.has_room() && self.state().usable() {
+            self.sized_for = window;
+            self.capacity = self.capacity.max(buffer_for(window / self.tcp.mss(), config));
         }
-        self.sized_for = window;
-        let wanted = buffer_for(window / self.tcp.mss(), config);
-        let grows = wanted > self.capacity;
-        self.capacity = self.capacity.max(wanted);
-        grows
     }
 
     /// It has nothing to send before its next timer, unless something happens to it.
