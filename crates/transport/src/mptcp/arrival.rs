@@ -111,7 +111,7 @@ impl Connection {
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
         let role = self.config.tcp.role;
         subflow.tcp.set_receive_room(self.receiving.window.clamp, self.receiving.taken());
-        subflow.ready = true;
+        (subflow.ready, subflow.heard) = (true, true);
         if !subflow.tcp.take_segment(segment, packet_len, ecn, cx) {
             return;
         }

@@ -228,17 +228,17 @@ impl Connection {
         self.sending.reinjected += self.sending.account(start, start + len);
     }
 
-    /// Everything that can be sent is sent, and the process runs. The send buffers grow of subflows that have not filled their windows,
-    /// and the process writes if there is room. Returns whether it wrote.
+    /// Everything that can be sent is sent, and the process runs. The send buffers grow of subflows on which segments have come and that
+    /// have not filled their windows (Linux: `tcp_check_space`), and the process writes if there is room. Returns whether it wrote.
     pub(super) fn write_on(&mut self) -> bool {
-        if self.mode != Mode::Multipath || !self.sending.is_full() {
-            return false;
-        }
+        let full = self.mode == Mode::Multipath && self.sending.is_full();
         let Connection { subflows, config, .. } = self;
         for subflow in subflows.iter_mut().flatten() {
-            subflow.expand(config);
+            if std::mem::take(&mut subflow.heard) && full {
+                subflow.expand(config);
+            }
         }
-        self.fill()
+        full && self.fill()
     }
 
     /// Lets the send buffer of a subflow grow that has sent a super-segment and not filled its window: Linux looks after each

@@ -173,6 +173,8 @@ pub(super) struct Subflow {
     pub timeouts: u32,
     /// Whether it may have something to send.
     pub ready: bool,
+    /// Whether a segment has come on it since the process last ran.
+    pub heard: bool,
     /// The options that are to go out on it beside acknowledgements.
     pub owes: Owed,
     /// The room that an acknowledgement offers which is made before the process reads.
@@ -253,6 +255,7 @@ impl Subflow {
             progress: Progress::default(),
             timeouts: 0,
             ready: true,
+            heard: false,
             owes: Owed::default(),
             promised: None,
             fourth: None,
