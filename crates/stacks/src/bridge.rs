@@ -172,7 +172,6 @@ impl Driver {
         let cc = plan.algorithm.build(Config {
             role: plan.role,
             mss: u64::from(mtu),
-            nominal: u64::from(mtu),
             wire: u64::from(mtu) + u64::from(IP_UDP),
             grain: 1,
             connections: 1,

@@ -35,9 +35,8 @@ pub(super) struct Sending {
     pub edge: u64,
     /// Data that subflows were given and that is to be given to others, too.
     pub again: RangeSet,
-    /// Whether the end of the data is still to be announced, whether segments tell it, and whether it was acknowledged.
+    /// Whether DATA_FIN is to be sent, and whether it was acknowledged.
     pub fin_due: bool,
-    announced: bool,
     pub fin_acked: bool,
     /// Whether the scheduler was told that the window is closed.
     pub told_blocked: bool,
@@ -63,7 +62,6 @@ impl Sending {
             edge: 0,
             again: RangeSet::default(),
             fin_due: false,
-            announced: false,
             fin_acked: false,
             told_blocked: false,
             timer: Time::NEVER,
@@ -157,22 +155,14 @@ impl Sending {
         self.una < self.next || (self.fin_sent() && !self.fin_acked)
     }
 
-    /// Announces the end of the data, if everything was given to subflows and it was not announced before. Returns whether it is time.
-    pub fn announce(&mut self) -> bool {
-        let now = self.fin_due && self.fin_sent();
-        self.announced |= now;
-        self.fin_due &= !now;
-        now
-    }
-
-    /// Whether everything was given to subflows.
+    /// Whether everything was given to subflows, so that DATA_FIN goes with the last of it.
     pub fn fin_sent(&self) -> bool {
         self.finished && self.next == self.written
     }
 
-    /// The end of the data, from when it is announced until it is acknowledged (Linux: `mptcp_data_fin_enabled`).
+    /// The end of the data, once everything was given to subflows.
     pub fn end(&self) -> Option<u64> {
-        (self.announced && !self.fin_acked).then_some(self.written)
+        self.fin_sent().then_some(self.written)
     }
 
     /// Whether the peer may acknowledge up to this position: it cannot have what no subflow was given.
@@ -193,6 +183,7 @@ impl Sending {
         let progress = position.min(self.written) > self.una || (fin && !self.fin_acked);
         self.una = self.una.max(position.min(self.written));
         self.fin_acked |= fin && self.fin_sent();
+        self.fin_due &= !self.fin_acked;
         if progress {
             self.again.remove_below(self.una);
         }

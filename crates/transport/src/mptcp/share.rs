@@ -81,9 +81,9 @@ impl Connection {
     }
 
     /// Fills the send buffer of the connection. It is as large as those of its open subflows together and the least that a socket
-    /// has (Linux: `__mptcp_sync_sndbuf`). A server's process, which writes, runs after the join of a subflow was answered.
+    /// has (Linux: `__mptcp_sync_sndbuf`).
     fn fill(&mut self) {
-        let open = self.live().filter(|s| s.tcp.is_established() && s.fourth.is_none());
+        let open = self.live().filter(|s| s.tcp.is_established());
         let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
         self.sending.fill(buffers);
     }

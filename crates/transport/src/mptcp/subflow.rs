@@ -175,21 +175,10 @@ pub(super) struct Subflow {
     pub ready: bool,
     /// The options that are to go out on it beside acknowledgements.
     pub owes: Owed,
-    /// The room that an acknowledgement offers which is made before the process reads.
-    pub promised: Option<u64>,
-    /// The fourth segment of a join, if it is still to leave, before any data.
-    pub fourth: Option<Answer>,
     /// When its TCP wants to be called, as long as it is not `ready`.
     wake: Time,
     /// The largest congestion window for which the send buffer was sized.
     sized_for: u64,
-}
-
-/// The answer of a server to the third segment of a join.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    Accepted,
-    Refused,
 }
 
 /// Options that a subflow's next segment is to carry.
@@ -251,8 +240,6 @@ impl Subflow {
             timeouts: 0,
             ready: true,
             owes: Owed::default(),
-            promised: None,
-            fourth: None,
             wake: Time::NEVER,
             sized_for: 0,
         }
@@ -270,10 +257,10 @@ impl Subflow {
         }
     }
 
-    /// Data may be sent on the first subflow at once, and on others when the peer has acknowledged them and that is answered (RFC
-    /// 8684 section 3.2).
+    /// Data may be sent on the first subflow at once, and on others when the peer has acknowledged them (RFC 8684 section
+    /// 3.2).
     fn may_carry(&self) -> bool {
-        !self.joined || (self.confirmed && self.fourth.is_none())
+        !self.joined || self.confirmed
     }
 
     /// Whether its send buffer takes data. A buffer that is not full takes a piece of data as a whole.

@@ -2,7 +2,6 @@
 //! acknowledged, and shares one receive window among all subflows.
 
 use super::connection::{Connection, State};
-use super::receiver::Due;
 use super::sender::Sender;
 use super::supersegment::LARGEST;
 use crate::cc;
@@ -217,9 +216,9 @@ impl Connection {
         self.tx.mapped = true;
     }
 
-    /// The receive buffer of the connection has room for a window of `clamp` bytes, and `taken` bytes of memory are taken in it.
-    pub(crate) fn set_receive_room(&mut self, clamp: u64, taken: u64) {
-        self.rx.set_room(clamp, taken);
+    /// The receive buffer of the connection has room for a window of `clamp` bytes, of which `held` are taken.
+    pub(crate) fn set_receive_room(&mut self, clamp: u64, held: u64) {
+        self.rx.set_room(clamp, held);
     }
 
     /// The window that the subflow would offer: it grows with the packets that arrive on it.
@@ -227,23 +226,13 @@ impl Connection {
         self.rx.space()
     }
 
-    /// Whether it acknowledges at once what has arrived, before the process reads it.
-    pub(crate) fn acknowledges_at_once(&self) -> bool {
-        self.rx.due() == Due::Now
-    }
-
     /// The connection offers this window with the acknowledgement that is being sent. The subflow accepts what fits.
     pub(crate) fn offer_window(&mut self, window: u64) {
         self.rx.offer(window);
     }
 
-    /// The RTT as the receiving half measures it, in whole microseconds; zero before it did.
-    pub(crate) fn receiver_rtt(&self) -> Span {
+    /// The RTT as the receiving half measures it, if it did.
+    pub(crate) fn receiver_rtt(&self) -> Option<Span> {
         self.rx.rtt()
-    }
-
-    /// The share of its receive buffer that is window, in 256ths.
-    pub(crate) fn receive_share(&self) -> u8 {
-        self.rx.window_share()
     }
 }

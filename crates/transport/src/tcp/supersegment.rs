@@ -123,7 +123,7 @@ impl Sender {
         let mss = self.mss;
         let (len, quota, most) = self.next_together(window, room);
         self.together.waits = false;
-        if len > mss && self.waits_for_more(window, room, most, len, now) {
+        if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
             return false;
         }
         let segments = len.div_ceil(mss).clamp(1, quota.max(1));
@@ -191,13 +191,8 @@ impl Sender {
         ((paced + short_path).min(limit) / self.mss).max(least)
     }
 
-    /// The bytes of a window, as Linux counts them from its segments.
-    fn in_nominal(&self, window: u64) -> u64 {
-        if self.nominal() == self.mss { window } else { window / self.mss * self.nominal() }
-    }
-
-    /// `tcp_tso_should_defer`: the congestion window of `window` bytes has room for `room` segments, a whole super-segment has `most`,
-    /// and the data at the head has `len` bytes.
+    /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most` bytes,
+    /// and the data at the head has `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         let divisor = u64::from(self.rules.tso_defer);
         if divisor == 0
@@ -206,11 +201,10 @@ impl Sender {
         {
             return false;
         }
-        let (room, most) = (room * self.nominal(), most * self.nominal());
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
         let last = self.together.end == self.written && !self.more;
-        let window = self.in_nominal(window).min(self.window_end.saturating_sub(self.una));
+        let window = window.min(self.window_end.saturating_sub(self.una));
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
         }

@@ -53,7 +53,6 @@ impl Net {
             let mut cc = Algorithm::named(name).unwrap().build(Config {
                 role: Role::Server,
                 mss: MSS,
-                nominal: MSS,
                 wire: MSS + 52,
                 grain: MSS,
                 connections: 1,
@@ -312,7 +311,6 @@ proptest! {
             let mut cc = Algorithm::named(name).unwrap().build(Config {
                 role: Role::Server,
                 mss: MSS,
-                nominal: MSS,
                 wire: MSS + 52,
                 grain,
                 connections: 1,
