@@ -3,22 +3,11 @@
 
 use crate::common;
 
-use common::{Exchange, Pair, Seen};
-use haltere_net::link::LinkConfig;
-use haltere_net::queue::Limit;
+use common::{Exchange, Pair, Seen, gigabit};
 use haltere_net::rng::Streams;
-use haltere_net::{Rate, Span, Time};
+use haltere_net::{Span, Time};
 use haltere_transport::quic::{AcksWait, Config, Connection, Frame, Pacing};
 use haltere_transport::{Body, Role, cc};
-
-fn link(ms: u64) -> LinkConfig {
-    LinkConfig {
-        rate: Some(Rate::from_bps(1_000_000_000)),
-        delay: Span::from_millis(ms),
-        queue: Limit::Packets(20_000).into(),
-        ..LinkConfig::default()
-    }
-}
 
 /// A transfer of 20 kB over a path with a one-way delay of `ms` down and none up.
 fn pair(ms: u64, change: impl Fn(&mut Config)) -> Pair<Connection, Connection> {
@@ -28,7 +17,7 @@ fn pair(ms: u64, change: impl Fn(&mut Config)) -> Pair<Connection, Connection> {
         Connection::new(config)
     };
     let exchange = Exchange { streams: vec![(200, 20_000)] };
-    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &link(0), &link(ms), 4, exchange);
+    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &gigabit(0), &gigabit(ms), 4, exchange);
     pair.keep = true;
     pair
 }

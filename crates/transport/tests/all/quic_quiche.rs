@@ -2,23 +2,12 @@
 
 use crate::common;
 
-use common::{Exchange, Pair, Seen};
-use haltere_net::link::LinkConfig;
-use haltere_net::queue::Limit;
+use common::{Exchange, Pair, Seen, gigabit};
+use haltere_net::Span;
 use haltere_net::rng::Streams;
-use haltere_net::{Rate, Span};
 use haltere_transport::cc::Arithmetic;
 use haltere_transport::quic::{Config, Connection, Frame, KeepsakeSet, MtuProbes, SpaceId};
 use haltere_transport::{Body, Role, cc};
-
-fn link(ms: u64) -> LinkConfig {
-    LinkConfig {
-        rate: Some(Rate::from_bps(1_000_000_000)),
-        delay: Span::from_millis(ms),
-        queue: Limit::Packets(20_000).into(),
-        ..LinkConfig::default()
-    }
-}
 
 /// A transfer of 40 kB over a path with a one-way delay of 50 ms down and none up, unpaced.
 fn pair(change: impl Fn(&mut Config)) -> Pair<Connection, Connection> {
@@ -29,7 +18,7 @@ fn pair(change: impl Fn(&mut Config)) -> Pair<Connection, Connection> {
         Connection::new(config)
     };
     let exchange = Exchange { streams: vec![(200, 40_000)] };
-    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &link(0), &link(50), 4, exchange);
+    let mut pair = Pair::new(end(Role::Client), end(Role::Server), &gigabit(0), &gigabit(50), 4, exchange);
     pair.keep = true;
     pair
 }

@@ -9,10 +9,21 @@ pub mod misfortunes;
 pub mod rounds;
 
 use haltere_net::link::{Link, LinkConfig};
+use haltere_net::queue::Limit;
 use haltere_net::rng::Streams;
-use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Span, Time};
+use haltere_net::{ComponentId, Cx, Metric, Packet, PathId, Probe, Rate, Span, Time};
 use haltere_transport::path::AddressChange;
 use haltere_transport::{Body, CloseReason, Endpoint, Event, Role, StreamId};
+
+/// A link of 1 Gbit/s with a one-way delay and room for all that a test sends.
+pub fn gigabit(ms: u64) -> LinkConfig {
+    LinkConfig {
+        rate: Some(Rate::from_bps(1_000_000_000)),
+        delay: Span::from_millis(ms),
+        queue: Limit::Packets(20_000).into(),
+        ..LinkConfig::default()
+    }
+}
 
 /// The acts of an application, and what it received.
 #[derive(Clone, Debug, Default)]
