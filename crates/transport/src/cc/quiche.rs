@@ -284,9 +284,10 @@ impl Prr {
     fn on_acked(&mut self, bytes: u64, pipe: u64, ssthresh: u64, mss: u64) {
         self.delivered += bytes;
         self.allowed = if pipe > ssthresh {
-            (self.delivered * ssthresh)
-                .checked_div(self.flight)
-                .map_or(0, |_| (self.delivered * ssthresh).div_ceil(self.flight).saturating_sub(self.out))
+            match self.flight {
+                0 => 0,
+                flight => self.delivered.saturating_mul(ssthresh).div_ceil(flight).saturating_sub(self.out),
+            }
         } else {
             (ssthresh - pipe).min(self.delivered.saturating_sub(self.out).max(bytes) + mss)
         };

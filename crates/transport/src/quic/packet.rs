@@ -28,9 +28,7 @@ impl SpaceId {
             SpaceId::Data => SHORT_HEADER,
         }
     }
-}
 
-impl SpaceId {
     /// Bytes that its headers have beyond those if connection identifiers have 20 bytes: a long header has two.
     #[inline]
     pub(super) const fn longer(self) -> u32 {
