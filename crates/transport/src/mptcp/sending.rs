@@ -35,8 +35,9 @@ pub(super) struct Sending {
     pub edge: u64,
     /// Data that subflows were given and that is to be given to others, too.
     pub again: RangeSet,
-    /// Whether DATA_FIN is to be sent, and whether it was acknowledged.
+    /// Whether the end of the data is still to be announced, whether segments tell it, and whether it was acknowledged.
     pub fin_due: bool,
+    announced: bool,
     pub fin_acked: bool,
     /// Whether the scheduler was told that the window is closed.
     pub told_blocked: bool,
@@ -62,6 +63,7 @@ impl Sending {
             edge: 0,
             again: RangeSet::default(),
             fin_due: false,
+            announced: false,
             fin_acked: false,
             told_blocked: false,
             timer: Time::NEVER,
@@ -120,13 +122,16 @@ impl Sending {
 
     /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
     /// is free (Linux: `sk_stream_is_writeable`). A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`).
-    pub fn fill(&mut self, buffer: u64) {
+    /// Returns whether it wrote.
+    pub fn fill(&mut self, buffer: u64) -> bool {
         if self.memory() > buffer / 3 * 2 {
-            return;
+            return false;
         }
+        let before = self.accepted;
         while self.accepted < self.written && self.memory() < buffer {
             self.accepted = piece_end(self.accepted).min(self.written);
         }
+        self.accepted > before
     }
 
     /// The memory that the send buffer takes, bytes.
@@ -155,14 +160,22 @@ impl Sending {
         self.una < self.next || (self.fin_sent() && !self.fin_acked)
     }
 
-    /// Whether everything was given to subflows, so that DATA_FIN goes with the last of it.
+    /// Announces the end of the data, if everything was given to subflows and it was not announced before. Returns whether it is time.
+    pub fn announce(&mut self) -> bool {
+        let now = self.fin_due && self.fin_sent();
+        self.announced |= now;
+        self.fin_due &= !now;
+        now
+    }
+
+    /// Whether everything was given to subflows.
     pub fn fin_sent(&self) -> bool {
         self.finished && self.next == self.written
     }
 
-    /// The end of the data, once everything was given to subflows.
+    /// The end of the data, from when it is announced until it is acknowledged (Linux: `mptcp_data_fin_enabled`).
     pub fn end(&self) -> Option<u64> {
-        self.fin_sent().then_some(self.written)
+        (self.announced && !self.fin_acked).then_some(self.written)
     }
 
     /// Whether the peer may acknowledge up to this position: it cannot have what no subflow was given.
@@ -183,7 +196,6 @@ impl Sending {
         let progress = position.min(self.written) > self.una || (fin && !self.fin_acked);
         self.una = self.una.max(position.min(self.written));
         self.fin_acked |= fin && self.fin_sent();
-        self.fin_due &= !self.fin_acked;
         if progress {
             self.again.remove_below(self.una);
         }

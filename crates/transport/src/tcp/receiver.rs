@@ -10,7 +10,7 @@ mod telling;
 
 use super::config::Config;
 use super::echo::{Asks, Echo};
-use super::memory::{Buffers, Held};
+use super::memory::Buffers;
 use super::segment::Segment;
 use super::sender::Sender;
 use super::ticks::{Ticks, is_older, timestamp};
@@ -272,7 +272,7 @@ impl Receiver {
             self.duplicate = (start, self.next);
         }
         let had_gap = !self.out_of_order.is_empty();
-        let stored = self.stored();
+        let stored = self.buffers.memory();
         let fresh = u64::from(s.len).saturating_sub(self.next - start);
         self.next = end;
         self.rtt.bound(now, end, self.offered.into());
@@ -310,7 +310,7 @@ impl Receiver {
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
     #[inline]
-    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Sender) {
+    fn note_data(&mut self, len: u64, stored: u64, ecn: Ecn, now: Time, own: &Sender) {
         match self.last_data {
             // With the least delay, nothing changes while data comes without pauses.
             Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
@@ -360,15 +360,10 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
-    fn offer_more(&mut self, arrival: Arrival, stored: Held) {
+    fn offer_more(&mut self, arrival: Arrival, stored: u64) {
         if self.window.grow(arrival, self.mss, stored) && self.hurried {
             self.quick |= 1;
         }
-    }
-
-    /// The data that is held behind a gap.
-    fn stored(&self) -> Held {
-        Held { bytes: self.held, memory: self.buffers.memory() }
     }
 
     fn enter_quick(&mut self) {

@@ -342,9 +342,9 @@ impl Scoreboard {
         self.sacked_ranges.remove_below(una);
     }
 
-    /// How many super-segments are kept. One counts as long as its first segment is.
+    /// How many super-segments are kept. One counts as long as its last segment is (Linux: `tcp_trim_head` keeps its rest).
     pub(super) fn super_segments(&self) -> u64 {
-        u64::from(self.super_segments)
+        u64::from(self.super_segments) + u64::from(self.records.front().is_some_and(|first| !first.begins))
     }
 
     /// Frees the memory of a long flight if nothing is in flight.

@@ -123,7 +123,7 @@ impl Sender {
         let mss = self.mss;
         let (len, quota, most) = self.next_together(window, room);
         self.together.waits = false;
-        if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
+        if len > mss && self.waits_for_more(window, room, most, len, now) {
             return false;
         }
         let segments = len.div_ceil(mss).clamp(1, quota.max(1));
@@ -151,7 +151,7 @@ impl Sender {
         if self.mapped && (1..=self.nxt).contains(&self.together.end) {
             self.together.origin = self.nxt;
         }
-        let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
+        let (origin, chunk) = (self.together.origin, self.chunk());
         // The application's data is stored in chunks. Data that is too small is filled up from the next chunk.
         let written = self.written.min(self.cuts.next());
         let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(written);
@@ -164,6 +164,25 @@ impl Sender {
             self.together.end = wanted.min(next_end(self.together.end));
         }
         (self.together.end - self.nxt, quota, most)
+    }
+
+    /// The bytes of a whole chunk of the application's data (Linux: `tcp_xmit_size_goal`).
+    fn chunk(&self) -> u64 {
+        (LARGEST / self.mss).max(1) * self.mss
+    }
+
+    /// In how many chunks the data is stored that is not sent. A mapping of MPTCP begins one of its own.
+    pub(super) fn unsent_chunks(&self) -> u64 {
+        let chunk = self.chunk();
+        let (mut at, mut origin, mut count) = (self.nxt, self.together.origin.min(self.nxt), 0);
+        if self.mapped && (1..=self.nxt).contains(&self.together.end) {
+            origin = self.nxt;
+        }
+        for end in self.cuts.iter().chain([self.written]).filter(|&end| end > self.nxt) {
+            count += (end - origin).div_ceil(chunk) - (at - origin) / chunk;
+            (at, origin) = (end, end);
+        }
+        count
     }
 
     /// The next lost segment is to be retransmitted, together with lost segments of the same group
@@ -191,8 +210,13 @@ impl Sender {
         ((paced + short_path).min(limit) / self.mss).max(least)
     }
 
-    /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most` bytes,
-    /// and the data at the head has `len`.
+    /// The bytes of a window, as Linux counts them from its segments.
+    fn in_nominal(&self, window: u64) -> u64 {
+        if self.nominal() == self.mss { window } else { window / self.mss * self.nominal() }
+    }
+
+    /// `tcp_tso_should_defer`: the congestion window of `window` bytes has room for `room` segments, a whole super-segment has `most`,
+    /// and the data at the head has `len` bytes.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         let divisor = u64::from(self.rules.tso_defer);
         if divisor == 0
@@ -201,10 +225,11 @@ impl Sender {
         {
             return false;
         }
+        let (room, most) = (room * self.nominal(), most * self.nominal());
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
         let last = self.together.end == self.written && !self.more;
-        let window = window.min(self.window_end.saturating_sub(self.una));
+        let window = self.in_nominal(window).min(self.window_end.saturating_sub(self.una));
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
         }
@@ -221,5 +246,32 @@ impl Sender {
             return true;
         }
         !(last && self.fin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::CUBIC;
+    use crate::endpoint::Role;
+    use crate::tcp::Config;
+    use haltere_net::rng::Streams;
+
+    #[test]
+    fn data_that_waits_is_stored_in_chunks_and_a_mapping_begins_one() {
+        let config = Config::new(Role::Server, CUBIC, Streams::new(1, 0).named("test"));
+        let mut sender = Sender::new(&config, &config.stream);
+        let chunk = sender.chunk();
+        assert_eq!((chunk % sender.mss, LARGEST / chunk), (0, 1));
+        assert_eq!(sender.unsent_chunks(), 0);
+        sender.mapped = true;
+        sender.written = 2 * chunk;
+        assert_eq!(sender.unsent_chunks(), 2);
+        sender.nxt = sender.mss;
+        assert_eq!(sender.unsent_chunks(), 2, "the rest of the first is one, too");
+        sender.nxt = chunk;
+        assert_eq!(sender.unsent_chunks(), 1);
+        sender.cuts.add(2 * chunk - 1);
+        assert_eq!(sender.unsent_chunks(), 2);
     }
 }

@@ -292,3 +292,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_super_segment_counts_until_its_last_segment_is_acknowledged() {
+    let (mut board, tx) = (Scoreboard::default(), RateSampler::default().on_sent(Time::ZERO, 0));
+    for n in 0..4 {
+        board.push(&Outgoing { begins: n % 2 == 0, ..segment(n * SIZE) }, Time::ZERO, tx);
+    }
+    let mut kept = |una| {
+        board.acknowledge(una, 4 * SIZE, &mut Delivery::default(), |_| ());
+        board.super_segments()
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(|n| kept(n * SIZE)), [2, 2, 1, 1, 0]);
+}

@@ -152,6 +152,8 @@ pub(super) struct Sender {
     pub(super) cuts: Cuts,
     /// Whether more data than was written is about to be written, so that its end is no reason to push.
     pub(super) more: bool,
+    /// Bytes of MPTCP's options in each segment.
+    extra: u8,
     /// Whether what is sent together has a mapping of its own: a subflow of MPTCP.
     pub(in crate::tcp) mapped: bool,
     /// The paths of the connection of which this is a subflow, as coupled congestion controls see them; empty without one.
@@ -212,6 +214,7 @@ impl Sender {
             small_end: 0,
             cuts: Cuts::default(),
             more: false,
+            extra: (config.nominal_mss(mss) - mss) as u8,
             mapped: false,
             siblings: Vec::new(),
             losses: (0, 0),
