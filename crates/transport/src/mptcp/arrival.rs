@@ -256,8 +256,10 @@ impl Connection {
             receiving.take(data, data + len);
             subflow.read += len;
         }
-        if at_once {
-            subflow.promised.get_or_insert(receiving.room());
+        if at_once && subflow.promised.is_none() {
+            let room = receiving.room();
+            subflow.promised = Some(room);
+            subflow.told = receiving.offer(subflow.tcp.receive_space().min(room));
         }
         subflow.arrived.forget_below(subflow.read);
         subflow.sent.forget_below(subflow.tcp.acknowledged());
@@ -275,16 +277,15 @@ impl Connection {
         }
         let rtt = self.live().map(|s| s.tcp.receiver_rtt()).max().unwrap_or_default();
         let share = self.live().map(|s| s.tcp.receive_share()).min();
-        let mss = self.live().map(|s| s.tcp.mss()).max().unwrap_or(1);
         let bytes = self.receiving.consume();
         if let Some(share) = share.filter(|_| bytes > 0) {
             self.receiving.tune(rtt, share, now);
         }
-        // A window that was nearly closed and is open again is told at once (Linux: `tcp_cleanup_rbuf`).
+        // A window that reading has doubled is told at once (Linux: `mptcp_cleanup_rbuf`, which asks each subflow).
         let room = self.receiving.room();
-        if bytes > 0 && self.receiving.offered() < 2 * mss && room >= 4 * mss {
+        if bytes > 0 && room > 0 && room >= 2 * self.receiving.told {
             for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
-                subflow.tcp.acknowledge_now();
+                subflow.tcp.reopen(room, subflow.told);
                 subflow.ready = true;
             }
         }

@@ -107,7 +107,7 @@ impl Connection {
         if tcp.kind == Kind::Data {
             let room = subflow.promised.take().unwrap_or_else(|| receiving.room());
             let window = receiving.offer(subflow.tcp.receive_space().min(room));
-            tcp.window = window;
+            (tcp.window, subflow.told) = (window, window);
             subflow.tcp.offer_window(receiving.offered());
             // SACK blocks get the space that is left (RFC 8684 section 3.3: options share 40 bytes).
             if tcp.sacks > 0 {

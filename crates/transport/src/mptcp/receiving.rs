@@ -27,6 +27,8 @@ pub(super) struct Receiving {
     pub held: u64,
     /// The end of the window that was offered.
     pub edge: u64,
+    /// The window that was offered last, on whichever subflow.
+    pub told: u64,
     pub window: Window,
     /// The round trip with which the buffer was last looked at.
     round: Span,
@@ -48,6 +50,7 @@ impl Receiving {
             answered: None,
             held: 0,
             edge: 0,
+            told: 0,
             window: Window::new(config),
             round: Span::ZERO,
             duplicate_bytes: 0,
@@ -161,7 +164,8 @@ impl Receiving {
     /// subflow has offered more, what the scale does not tell of that is left out (Linux: `mptcp_set_rwin`).
     pub fn offer(&mut self, space: u64) -> u64 {
         self.edge = self.edge.max(self.next.saturating_add(self.window.scaled(space)));
-        self.offered() & !((1 << self.window.scale) - 1)
+        self.told = self.offered();
+        self.told & !((1 << self.window.scale) - 1)
     }
 
     /// The rest of the window that was offered.

@@ -179,6 +179,8 @@ pub(super) struct Subflow {
     pub owes: Owed,
     /// The room that an acknowledgement offers which is made before the process reads.
     pub promised: Option<u64>,
+    /// The window that it offered last.
+    pub told: u64,
     /// The fourth segment of a join, if it is still to leave, before any data.
     pub fourth: Option<Answer>,
     /// When its TCP wants to be called, as long as it is not `ready`.
@@ -258,6 +260,7 @@ impl Subflow {
             heard: false,
             owes: Owed::default(),
             promised: None,
+            told: 0,
             fourth: None,
             wake: Time::NEVER,
             sized_for: 0,

@@ -234,6 +234,12 @@ impl Connection {
         self.rx.due() == Due::Now
     }
 
+    /// The application has read, so that the connection has room for `room` bytes; the subflow offered `told` last. Tells the new window at
+    /// once if it is much larger.
+    pub(crate) fn reopen(&mut self, room: u64, told: u64) {
+        self.rx.reopen(room, told);
+    }
+
     /// The connection offers this window with the acknowledgement that is being sent. The subflow accepts what fits.
     pub(crate) fn offer_window(&mut self, window: u64) {
         self.rx.offer(window);

@@ -165,6 +165,7 @@ impl Window {
     /// The window for which `taken` bytes of memory leave room, for a peer with segments of `mss` (Linux: `__tcp_select_window`).
     pub fn room(&self, taken: u64, mss: u64) -> u64 {
         let mut free = self.clamp.saturating_sub(self.window_of(taken));
+        let mss = mss.min(self.clamp);
         if free < self.clamp / 2 {
             free &= !self.rest();
             if free < self.clamp / 16 || free < mss {

@@ -1,6 +1,6 @@
 //! The receive buffer: how its size follows what is read, and what of it a subflow of MPTCP shares.
 
-use super::Receiver;
+use super::{Due, Receiver};
 use crate::tcp::ticks::{timestamp, whole_micros};
 use haltere_net::{Span, Time};
 
@@ -58,6 +58,15 @@ impl Receiver {
     /// The acknowledgement that is being sent offers this window instead of the own.
     pub(in crate::tcp) fn offer(&mut self, window: u64) {
         self.window.edge = self.window.edge.max(self.next + window);
+    }
+
+    /// The application has read, so that the connection has room for `room` bytes. The last acknowledgement offered `told`, and if
+    /// `pending` has not left yet.
+    pub(in crate::tcp) fn reopen(&mut self, room: u64, told: u64) {
+        let left = if self.promised { told } else { told.saturating_sub(self.next - self.acked) };
+        if self.doubles(left, self.window.scaled(room.min(self.window.space))) {
+            self.acknowledge_again(Due::Now);
+        }
     }
 
     /// The RTT from the timestamps that the peer echoes, in whole microseconds; zero before the first sample.

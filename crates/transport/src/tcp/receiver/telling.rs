@@ -40,8 +40,9 @@ impl Receiver {
                 self.delay = self.delay.max(DELAY_MIN);
             }
         }
-        self.due = Due::No;
-        self.reading = false;
+        let again = std::mem::replace(&mut self.reopened, Due::No);
+        self.due = if fresh { Due::No } else { again };
+        self.reading = matches!(self.due, Due::At(_));
         self.now = false;
         self.pushed = 0;
         self.compressed = 0;
