@@ -197,6 +197,7 @@ impl Connection {
     }
 
     fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
+        self.tx.last_bare = now;
         self.data_packet(Outgoing::plain(self.tx.nxt, 0), now, spares)
     }
 

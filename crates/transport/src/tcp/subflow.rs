@@ -200,7 +200,7 @@ impl Connection {
 
     /// The subflow is all there is: it has a receive window of its own, and its acknowledgements have room for `blocks` of SACK.
     pub(crate) fn be_alone(&mut self, blocks: u32) {
-        self.tx.mapped = false;
+        (self.tx.mapped, self.tx.board.regroups) = (false, false);
         self.rx.be_alone(blocks);
     }
 
@@ -216,7 +216,7 @@ impl Connection {
 
     /// Segments that are sent together end where a mapping ends.
     pub(crate) fn keep_mappings_apart(&mut self) {
-        self.tx.mapped = true;
+        (self.tx.mapped, self.tx.board.regroups) = (true, true);
     }
 
     /// The receive buffer of the connection has room for a window of `clamp` bytes, and `taken` bytes of memory are taken in it.

@@ -28,7 +28,8 @@ pub(super) struct SuperSegment {
     bytes: u32,
     /// Whether it is a retransmission.
     again: bool,
-    /// The position at which the contiguous part of the data at the head of the queue ends.
+    /// The positions at which the contiguous part of the data at the head of the queue begins and ends.
+    start: u64,
     end: u64,
     /// The position of the first whole chunk of the data; and whether the data being written is sent at once.
     origin: u64,
@@ -61,6 +62,11 @@ impl SuperSegment {
     /// Whether the congestion window blocked the last super-segment. The call clears the flag.
     pub(super) fn waited_for_window(&mut self) -> bool {
         std::mem::take(&mut self.waits)
+    }
+
+    /// Whether the contiguous part of the data at the head of the queue begins at a position.
+    pub(super) fn is_apart(&self, seq: u64) -> bool {
+        self.start == seq
     }
 
     /// Data is written after the data that ended at `end`.
@@ -156,7 +162,7 @@ impl Sender {
         let written = self.written.min(self.cuts.next());
         let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(written);
         if self.together.end <= self.nxt {
-            self.together.end = next_end(self.nxt);
+            (self.together.start, self.together.end) = (self.nxt, next_end(self.nxt));
         }
         let wanted = self.nxt + quota * mss;
         // Chunks with mappings of their own stay apart (`mptcp_skb_can_collapse`).
@@ -221,7 +227,8 @@ impl Sender {
         let divisor = u64::from(self.rules.tso_defer);
         if divisor == 0
             || self.phase >= Phase::Recovery
-            || self.clock.read(now).since(self.clock.read(self.last_send).max(self.pacer.next())) > PATIENCE
+            || self.clock.read(now).since(self.clock.read(self.last_send.max(self.last_bare)).max(self.pacer.next()))
+                > PATIENCE
         {
             return false;
         }
