@@ -101,8 +101,9 @@ impl Connection {
             subflow.abandoned = true;
             (*tcp, *len) = refusal(tcp, &config.tcp);
         }
-        // After the fourth segment the subflow may carry data.
-        *dirty |= tcp.kind == Kind::Data && tcp.len == 0 && subflow.fourth.take().is_some();
+        // After the fourth segment the subflow may carry data, and its send buffer is open to the process, which writes first.
+        let answered = tcp.kind == Kind::Data && tcp.len == 0 && subflow.fourth.take().is_some();
+        *dirty |= answered;
         let bytes = options.wire_len(tcp.kind, tcp.len);
         if tcp.kind == Kind::Data {
             let room = subflow.promised.take().unwrap_or_else(|| receiving.room());
@@ -124,6 +125,9 @@ impl Connection {
             self.tell_carried(*path, &options, tcp.len, cx);
         }
         *len += bytes;
+        if answered && self.sending.is_full() {
+            self.fill();
+        }
         let segment = Segment { tcp: tcp.clone(), options, subflow: *path };
         if let Some(mut kept) = spares.take()
             && let Body::Mptcp(boxed) = &mut kept.body

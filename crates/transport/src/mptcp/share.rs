@@ -83,7 +83,7 @@ impl Connection {
     /// Fills the send buffer of the connection. It is as large as those of its open subflows together and the least that a socket
     /// has (Linux: `__mptcp_sync_sndbuf`). A server's process, which writes, runs after the join of a subflow was answered.
     /// Returns whether the process wrote.
-    fn fill(&mut self) -> bool {
+    pub(super) fn fill(&mut self) -> bool {
         let open = self.live().filter(|s| s.tcp.is_established() && s.fourth.is_none());
         let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
         self.sending.fill(buffers)

@@ -107,8 +107,12 @@ impl Connection {
         self.rx.held
     }
 
-    /// Appends data.
+    /// Appends data. It is stored apart from what waits if a part of that was sent: its mapping changes no more (Linux:
+    /// `mptcp_skb_can_collapse_to`).
     pub(crate) fn give(&mut self, bytes: u64) {
+        if self.tx.together.is_split(self.tx.nxt) && self.tx.together.ends_at(self.tx.written) {
+            self.cut();
+        }
         self.tx.write(bytes);
     }
 

@@ -69,6 +69,16 @@ impl SuperSegment {
         self.start == seq
     }
 
+    /// Whether a part of the contiguous data at the head of the queue was sent, when everything was up to `nxt`.
+    pub(super) fn is_split(&self, nxt: u64) -> bool {
+        self.start < nxt && nxt < self.end
+    }
+
+    /// Whether the contiguous part of the data at the head of the queue ends at a position.
+    pub(super) fn ends_at(&self, position: u64) -> bool {
+        self.end == position
+    }
+
     /// Data is written after the data that ended at `end`.
     pub(super) fn extend(&mut self, end: u64) {
         if self.end == end {

@@ -32,8 +32,11 @@ impl Cuts {
         next.into_iter().chain(self.later.iter().copied())
     }
 
-    /// Adds a boundary at `position`, which is beyond all others and is not sent yet.
+    /// Adds a boundary at `position`, which is beyond all others, or the last, and is not sent yet.
     pub fn add(&mut self, position: u64) {
+        if self.later.back().unwrap_or(&self.next) == &position {
+            return;
+        }
         if self.next == u64::MAX {
             self.next = position;
         } else {
