@@ -1,20 +1,12 @@
 //! The data that a connection has to send: what no subflow was given, what is outstanding, what is to be sent again.
 
+use super::pieces::Pieces;
 use super::repair::LEAST_TIMEOUT;
 use crate::ranges::RangeSet;
 use haltere_net::{Span, Time};
 
-/// Linux keeps the data of a connection in pieces (`mptcp_data_frag`): a header and data fill 32 KiB of memory. A subflow gets
-/// a piece as a whole, and one is sent again at a data-level timeout.
-const PIECE: u64 = (32 << 10) - PIECE_HEADER;
-const PIECE_HEADER: u64 = 40;
 /// The part of the send buffer that does not depend on subflows, bytes (`net.ipv4.tcp_wmem`, the first of three).
 pub(super) const LEAST_BUFFER: u64 = 4096;
-
-/// The end of the piece that holds the byte at `position`.
-pub(super) fn piece_end(position: u64) -> u64 {
-    (position / PIECE + 1).saturating_mul(PIECE)
-}
 
 /// The sending side of the data.
 #[derive(Debug)]
@@ -25,6 +17,7 @@ pub(super) struct Sending {
     pub finished: bool,
     /// The end of what the send buffer of the connection has taken.
     pub accepted: u64,
+    pub pieces: Pieces,
     /// The end of what subflows were given, `skipped` left out.
     pub next: u64,
     /// Data below `next` that no subflow was given: the scheduler took data from further back.
@@ -57,6 +50,7 @@ impl Sending {
             written: 0,
             finished: false,
             accepted: 0,
+            pieces: Pieces::default(),
             next: 0,
             skipped: RangeSet::default(),
             una: 0,
@@ -120,24 +114,23 @@ impl Sending {
         self.accepted.saturating_sub(self.next) + self.left_out()
     }
 
-    /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
-    /// is free (Linux: `sk_stream_is_writeable`). A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`).
-    /// Returns whether it wrote.
+    /// The send buffer has room for `buffer` bytes: the process makes one call to write. A buffer that is not full takes a piece as a
+    /// whole (`mptcp_sendmsg`). Returns whether it wrote.
     pub fn fill(&mut self, buffer: u64) -> bool {
-        if self.memory() > buffer / 3 * 2 {
+        if self.pieces.waits(self.memory(), buffer) {
             return false;
         }
-        let before = self.accepted;
-        while self.accepted < self.written && self.memory() < buffer {
-            self.accepted = piece_end(self.accepted).min(self.written);
+        let (before, end) = (self.accepted, self.pieces.call(self.accepted, self.written));
+        while self.accepted < end && self.memory() < buffer {
+            self.accepted += self.pieces.take(self.accepted, end - self.accepted, self.unassigned() > 0);
         }
+        self.pieces.rest(self.accepted);
         self.accepted > before
     }
 
     /// The memory that the send buffer takes, bytes.
     fn memory(&self) -> u64 {
-        let pieces = self.accepted.div_ceil(PIECE).saturating_sub(self.una / PIECE);
-        self.accepted.saturating_sub(self.una) + pieces * PIECE_HEADER
+        self.accepted.saturating_sub(self.una) + self.pieces.headers()
     }
 
     /// Whether the application has more than the send buffer took.
@@ -198,6 +191,7 @@ impl Sending {
         self.fin_acked |= fin && self.fin_sent();
         if progress {
             self.again.remove_below(self.una);
+            self.pieces.forget_below(self.una);
         }
         progress
     }

@@ -1,7 +1,7 @@
 //! Which subflow gets which data.
 
 use super::connection::{Connection, Mode};
-use super::sending::{LEAST_BUFFER, piece_end};
+use super::sending::LEAST_BUFFER;
 use super::subflow::Subflow;
 use crate::path::{PathState, PathView};
 use crate::scheduler::{Demand, Pick};
@@ -189,7 +189,7 @@ impl Connection {
         let room = (view.capacity - (view.mss - 1).min(view.capacity)).saturating_sub(view.memory());
         let bytes = self.scheduler.burst().min(room).max(1);
         if self.scheduler.burst() > view.mss {
-            return most.min(piece_end(start.saturating_add(bytes - 1)) - start);
+            return most.min(self.sending.pieces.end(start.saturating_add(bytes - 1)) - start);
         }
         let unit = view.mss.max(1);
         most.min(bytes.div_ceil(unit).saturating_mul(unit))
