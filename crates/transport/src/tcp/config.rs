@@ -399,6 +399,11 @@ impl Config {
         u64::from(self.limited(self.mtu.saturating_sub(self.header()).max(64)))
     }
 
+    /// The data bytes of a segment of `mss` with the options of all segments alone: not those of MPTCP (Linux: `mss_cache`).
+    pub(super) fn nominal_mss(&self, mss: u64) -> u64 {
+        mss + u64::from(self.data_options)
+    }
+
     /// The configurations of all that are in its shadow.
     fn shadows(&self) -> impl Iterator<Item = &Config> {
         std::iter::successors(self.shadow.as_deref(), |config| config.shadow.as_deref())
@@ -409,6 +414,7 @@ impl Config {
         cc::Config {
             role: self.role,
             mss,
+            nominal: self.nominal_mss(mss),
             wire: u64::from(self.mtu),
             grain: if self.whole_segments { mss } else { 1 },
             connections: self.emulated_connections.into(),

@@ -46,6 +46,8 @@ pub(super) struct Handshake {
     pub early: bool,
     /// The codepoint with which the peer's packet of the handshake arrived, to be reflected (RFC 9768 section 3.1.1).
     reflect: Option<Ecn>,
+    /// Whether it is that of a subflow which joins a connection of MPTCP.
+    pub joins: bool,
 }
 
 /// One end of a TCP connection.
@@ -85,6 +87,7 @@ impl Connection {
                 timer: Time::NEVER,
                 early: false,
                 reflect: None,
+                joins: false,
             },
             events: VecDeque::new(),
             opened: false,
@@ -194,6 +197,7 @@ impl Connection {
     }
 
     fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
+        self.tx.last_bare = now;
         self.data_packet(Outgoing::plain(self.tx.nxt, 0), now, spares)
     }
 
@@ -225,7 +229,7 @@ impl Connection {
 
     fn establish(&mut self, window: u64, now: Time) {
         let rtt =
-            self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|t| self.tx.clock.stamp(now).since(t));
+            self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|sent| self.handshake_rtt(sent, now));
         self.state = State::Established;
         self.handshake.timer = Time::NEVER;
         self.handshake.pending = false;
@@ -237,6 +241,17 @@ impl Connection {
         }
         self.tx.open(window, rtt, now);
         self.events.push_back(Event::Connected);
+    }
+
+    /// The first sample of the RTT: of a handshake whose first packet was sent once, at `sent`. The server of a subflow that joins has
+    /// timestamps alone, in whole milliseconds and at least one (Linux: `tcp_check_req` leaves out `tcp_synack_rtt_meas` for a request
+    /// with `drop_req`, so that `tcp_rcv_state_process` measures).
+    fn handshake_rtt(&self, sent: Time, now: Time) -> Span {
+        let now = self.tx.clock.stamp(now);
+        if !self.handshake.joins || self.config.role == Role::Client || !self.config.timestamps {
+            return now.since(sent);
+        }
+        Span::from_millis(timestamp(now).wrapping_sub(timestamp(sent)).max(1).into())
     }
 
     /// Takes a segment that arrived in a packet of `len` bytes. Returns whether it was acceptable.

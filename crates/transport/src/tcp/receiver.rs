@@ -10,7 +10,7 @@ mod telling;
 
 use super::config::Config;
 use super::echo::{Asks, Echo};
-use super::memory::{Buffers, Held};
+use super::memory::Buffers;
 use super::segment::Segment;
 use super::sender::Sender;
 use super::ticks::{Ticks, is_older, timestamp};
@@ -96,8 +96,10 @@ pub(super) struct Receiver {
     duplicates_at: u64,
     /// Whether the acknowledgement that is due waits for a process that reads, which takes it some time by its host's clock.
     reading: bool,
-    /// Whether an acknowledgement was due before the application read, has not left yet, and has its window already.
+    /// Whether an acknowledgement was due before the application read, has not left yet, and has its window already; and
+    /// when another follows it, because reading opened the window much.
     promised: bool,
+    reopened: Due,
     /// When what is compressed is sent; [`Time::NEVER`] if nothing is.
     compressed_until: Time,
     /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
@@ -168,6 +170,7 @@ impl Receiver {
             duplicates_at: 0,
             reading: false,
             promised: false,
+            reopened: Due::No,
             compressed_until: Time::NEVER,
             delay_timer: Time::ZERO,
             ticks,
@@ -272,7 +275,7 @@ impl Receiver {
             self.duplicate = (start, self.next);
         }
         let had_gap = !self.out_of_order.is_empty();
-        let stored = self.stored();
+        let stored = self.buffers.memory();
         let fresh = u64::from(s.len).saturating_sub(self.next - start);
         self.next = end;
         self.rtt.bound(now, end, self.offered.into());
@@ -310,7 +313,7 @@ impl Receiver {
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
     #[inline]
-    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Sender) {
+    fn note_data(&mut self, len: u64, stored: u64, ecn: Ecn, now: Time, own: &Sender) {
         match self.last_data {
             // With the least delay, nothing changes while data comes without pauses.
             Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
@@ -360,15 +363,10 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
-    fn offer_more(&mut self, arrival: Arrival, stored: Held) {
+    fn offer_more(&mut self, arrival: Arrival, stored: u64) {
         if self.window.grow(arrival, self.mss, stored) && self.hurried {
             self.quick |= 1;
         }
-    }
-
-    /// The data that is held behind a gap.
-    fn stored(&self) -> Held {
-        Held { bytes: self.held, memory: self.buffers.memory() }
     }
 
     fn enter_quick(&mut self) {
@@ -456,6 +454,21 @@ impl Receiver {
         self.acknowledge_now();
     }
 
+    /// Whether the peer is told at once that reading has opened the window to `new` bytes, when `left` are left of the one that it knows
+    /// (Linux: `tcp_cleanup_rbuf`).
+    fn doubles(&self, left: u64, new: u64) -> bool {
+        2 * left <= self.window.clamp && new > 0 && new >= 2 * left
+    }
+
+    /// Requests an acknowledgement with the window of after the application read. One that was due before leaves before it.
+    fn acknowledge_again(&mut self, due: Due) {
+        if self.promised {
+            self.reopened = due;
+        } else {
+            self.acknowledge_now();
+        }
+    }
+
     /// Requests an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
         (self.due, self.told) = (Due::Now, false);
@@ -467,7 +480,7 @@ impl Receiver {
         self.next - fin - self.read
     }
 
-    /// Takes these bytes. Requests a window update if that opened the window much. Requests an acknowledgement if the
+    /// Takes these bytes. Requests a window update if that doubled the window. Requests an acknowledgement if the
     /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`). That leaves once the process
     /// has `read`, if that takes time.
     pub(super) fn take(&mut self, now: Time, read: Option<Time>) -> u64 {
@@ -480,9 +493,11 @@ impl Receiver {
         }
         self.read += bytes;
         self.tune(now, bytes);
-        let advertised = self.window.edge.saturating_sub(self.next);
-        if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
-            self.due = Due::Now;
+        if bytes > 0 && self.shared.is_none() && self.window.edge > 0 {
+            let left = self.window.edge.saturating_sub(self.next);
+            if self.doubles(left, self.selected()) {
+                self.acknowledge_again(read.map_or(Due::Now, Due::At));
+            }
         }
         // Data that did not open the window is acknowledged once it is read (Linux: `tcp_cleanup_rbuf`).
         if self.ack_window && bytes > 0 && self.exceeds() {

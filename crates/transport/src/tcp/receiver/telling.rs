@@ -27,7 +27,7 @@ impl Receiver {
             s.timestamp = self.heard;
         }
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
-        if self.window.is_half_taken(self.stored(), self.elsewhere()) {
+        if self.window.is_half_taken(self.shared.unwrap_or_else(|| self.buffers.memory())) {
             self.quick = 0;
         }
         let counts = self.due != Due::No || self.flush.is_some();
@@ -40,8 +40,9 @@ impl Receiver {
                 self.delay = self.delay.max(DELAY_MIN);
             }
         }
-        self.due = Due::No;
-        self.reading = false;
+        let again = std::mem::replace(&mut self.reopened, Due::No);
+        self.due = if fresh { Due::No } else { again };
+        self.reading = matches!(self.due, Due::At(_));
         self.now = false;
         self.pushed = 0;
         self.compressed = 0;
