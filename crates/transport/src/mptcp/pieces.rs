@@ -10,7 +10,7 @@ const LEAST: u64 = 32;
 /// Headers begin at multiples of so many bytes.
 const ALIGNED: u64 = 8;
 /// A process writes at most so many bytes with one call, and what waits is given to subflows at its end (`mptcp_sendmsg`).
-const CALL: u64 = 256 << 10;
+const CALL: u64 = 1 << 20;
 
 /// Linux keeps the data of a connection in pieces, each with a header (`mptcp_data_frag`). A subflow gets a piece as a whole, and one is
 /// sent again at a data-level timeout. Data goes on in a piece while its memory has room and a part of the data waits for a subflow.
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_process_that_was_kept_waiting_needs_a_third_of_the_buffer() {
         let mut pieces = Pieces::default();
-        assert_eq!(pieces.call(0, 1 << 20), CALL);
+        assert_eq!(pieces.call(0, 2 * CALL), CALL);
         pieces.rest(CALL);
         assert!(!pieces.waits(90, 90), "its call wrote everything");
         assert_eq!(pieces.call(CALL, 1 << 20), 2 * CALL);

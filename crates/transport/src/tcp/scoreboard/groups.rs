@@ -36,25 +36,37 @@ impl Scoreboard {
         while self.records.get(at).is_some_and(|r| r.end <= end) {
             if self.records.get(at).is_some_and(|r| r.begins) {
                 joined = self.joins(at);
-                self.set_begins(at, !joined);
+                if joined {
+                    self.join(at);
+                }
             } else if at == first {
-                self.set_begins(at, true);
+                self.split(at);
             }
             at += 1;
         }
         let Some(next) = self.records.get(at).filter(|_| at > first) else { return };
         if !next.marks.has(Marks::SACKED) {
             // The rest of a super-segment of which the beginning was reported.
-            self.set_begins(at, true);
+            self.split(at);
         } else if joined && self.joins(at) {
-            self.set_begins(at, false);
+            self.join(at);
         }
     }
 
-    fn set_begins(&mut self, at: usize, begins: bool) {
-        let Some(record) = self.records.get_mut(at) else { return };
-        let before = std::mem::replace(&mut record.begins, begins);
-        self.super_segments = self.super_segments + u32::from(begins) - u32::from(before);
+    /// The segment at this place begins a super-segment of its own.
+    fn split(&mut self, at: usize) {
+        if let Some(record) = self.records.get_mut(at).filter(|r| !r.begins) {
+            record.begins = true;
+            self.super_segments += 1;
+        }
+    }
+
+    /// The super-segment that begins at this place goes on the one before.
+    fn join(&mut self, at: usize) {
+        if let Some(record) = self.records.get_mut(at).filter(|r| r.begins) {
+            record.begins = false;
+            self.super_segments -= 1;
+        }
     }
 
     /// Whether the reported super-segment that begins at this place can be joined with the one before. Both consist of segments of the
