@@ -46,7 +46,7 @@ pub(super) struct Rules {
     pub tso_defer: u32,
     pub small_queue: u64,
     pub send_buffer: u64,
-    pub wire: u64,
+    pub wire: u32,
     pub nagle: bool,
     pub byte_counting: bool,
 }
@@ -452,7 +452,6 @@ impl Config {
     pub(super) fn rules(&self) -> Rules {
         let Config { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
         let Config { tso, tso_least, tso_defer, small_queue, send_buffer, nagle, byte_counting, .. } = *self;
-        let wire = self.mss() + u64::from(self.header());
         // Linux checks `tcp_is_sack` for both.
         let (rack, tlp) = (rack && sack, tlp && sack);
         Rules {
@@ -470,7 +469,7 @@ impl Config {
             tso_defer,
             small_queue,
             send_buffer: if send_buffer == 0 { u64::MAX } else { send_buffer },
-            wire,
+            wire: self.mss() as u32 + self.header(),
             nagle,
             byte_counting,
         }

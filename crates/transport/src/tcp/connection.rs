@@ -6,7 +6,7 @@ use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
 use super::segment::{Kind, Segment};
 use super::sender::{Outgoing, Sender};
-use super::ticks::{Ticks, timestamp};
+use super::ticks::timestamp;
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::spares::Spares;
@@ -66,16 +66,14 @@ pub struct Connection {
     /// When a closed window is probed, or [`Time::NEVER`].
     persist: Time,
     persist_backoff: u32,
-    ticks: Ticks,
 }
 
 impl Connection {
     /// A connection that is not open yet. A client waits for [`Endpoint::connect`], a server for a SYN.
     pub fn new(config: Config) -> Connection {
         let tx = Sender::new(&config, &config.stream);
-        let ticks = tx.ticks;
         Connection {
-            rx: Receiver::new(&config, ticks),
+            rx: Receiver::new(&config),
             tx,
             config,
             state: State::Idle,
@@ -96,7 +94,6 @@ impl Connection {
             probe: false,
             persist: Time::NEVER,
             persist_backoff: 0,
-            ticks,
         }
     }
 
@@ -134,7 +131,7 @@ impl Connection {
         self.handshake.first_sent.get_or_insert(self.tx.clock.stamp(now));
         let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
         self.handshake.tries += 1;
-        self.handshake.timer = self.ticks.deadline(now, span);
+        self.handshake.timer = self.tx.ticks.deadline(now, span);
         let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
         let window_scale = self.rx.window_scale();
         let mss = u16::try_from(self.config.mtu.saturating_sub(self.config.base_header)).unwrap_or(u16::MAX);
@@ -378,7 +375,7 @@ impl Connection {
             self.persist = Time::NEVER;
         } else if self.persist == Time::NEVER {
             let span = self.tx.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
-            self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
+            self.persist = self.tx.ticks.deadline(now, span.min(Span::from_secs(120)));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::echo::{Asks, Echo};
 use super::memory::Buffers;
 use super::segment::Segment;
 use super::sender::Sender;
-use super::ticks::{Ticks, is_older, timestamp};
+use super::ticks::{is_older, timestamp};
 use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
@@ -79,7 +79,8 @@ pub(super) struct Receiver {
     /// Bytes that may remain unacknowledged, in full segments. One more byte triggers an acknowledgement.
     tolerated: u32,
     hurried: bool,
-    last_data: Option<Time>,
+    /// When data came last; [`Time::NEVER`] before any did.
+    last_data: Time,
     compression: Span,
     /// See [`Config::ack_window`], the window that was offered last, and whether the next acknowledgement offers as much.
     ack_window: bool,
@@ -104,7 +105,6 @@ pub(super) struct Receiver {
     compressed_until: Time,
     /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
     delay_timer: Time,
-    ticks: Ticks,
     recent_timestamp: u32,
     pub echo: Echo,
     /// An acknowledgement that is sent before any other: its position, and whether it echoes marks.
@@ -131,7 +131,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(config: &Config, ticks: Ticks) -> Receiver {
+    pub(super) fn new(config: &Config) -> Receiver {
         Receiver {
             next: 0,
             fin: None,
@@ -155,7 +155,7 @@ impl Receiver {
             delay_max: config.max_ack_delay,
             tolerated: config.ack_every.saturating_sub(1),
             hurried: config.hurried_acks,
-            last_data: None,
+            last_data: Time::NEVER,
             compression: if config.sack { config.sack_compression } else { Span::ZERO },
             ack_window: config.ack_window,
             offered: 0,
@@ -173,7 +173,6 @@ impl Receiver {
             reopened: Due::No,
             compressed_until: Time::NEVER,
             delay_timer: Time::ZERO,
-            ticks,
             recent_timestamp: 0,
             echo: Echo::default(),
             early: None,
@@ -306,15 +305,19 @@ impl Receiver {
             self.opens = !self.ack_window || self.selected() >= self.offered.into();
             self.schedule_duplicate(now, own);
         } else {
-            self.schedule(now, own.rtt.srtt());
+            self.schedule(now, own);
         }
+    }
+
+    fn last_data(&self) -> Option<Time> {
+        Some(self.last_data).filter(|&last| last < Time::NEVER)
     }
 
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
     #[inline]
     fn note_data(&mut self, len: u64, stored: u64, ecn: Ecn, now: Time, own: &Sender) {
-        match self.last_data {
+        match self.last_data() {
             // With the least delay, nothing changes while data comes without pauses.
             Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
             None => {
@@ -322,18 +325,18 @@ impl Receiver {
                 self.delay = DELAY_MIN;
             }
             Some(last) => {
-                let (gap, half) = (self.ticks.between(last, now), self.ticks.whole(self.delay / 2));
+                let (gap, half) = (own.ticks.between(last, now), own.ticks.whole(self.delay / 2));
                 if gap <= DELAY_MIN / 2 {
                     self.delay = half + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = (half + gap).min(self.delay_max);
-                } else if self.ticks.outlasts(gap, own.rto()) {
+                } else if own.ticks.outlasts(gap, own.rto()) {
                     // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }
             }
         }
-        self.last_data = Some(now);
+        self.last_data = now;
         self.take_mark(ecn);
         self.offer_more(Arrival::InOrder { len }, stored);
     }
@@ -387,7 +390,7 @@ impl Receiver {
     /// RFC 5681 section 4.2, RFC 9293 section 3.8.6.3: acknowledges every second full segment; in quick mode at once,
     /// otherwise delayed.
     #[inline]
-    fn schedule(&mut self, now: Time, srtt: Option<Span>) {
+    fn schedule(&mut self, now: Time, own: &Sender) {
         if self.due == Due::Now {
             return;
         }
@@ -397,10 +400,10 @@ impl Receiver {
         }
         let mut delay = self.delay;
         if delay > DELAY_MIN {
-            let cap = srtt.map_or(self.delay_max, |r| r.max(DELAY_MIN).min(self.delay_max));
+            let cap = own.rtt.srtt().map_or(self.delay_max, |r| r.max(DELAY_MIN).min(self.delay_max));
             delay = delay.min(cap);
         }
-        let at = self.ticks.deadline(now, delay.min(self.delay_max));
+        let at = own.ticks.deadline(now, delay.min(self.delay_max));
         self.due = match self.due {
             Due::At(earlier) => Due::At(earlier.min(at)),
             _ => Due::At(at),
@@ -412,7 +415,7 @@ impl Receiver {
 
     /// Our side sends data soon after it received some. In such a dialogue, data segments carry the ACKs.
     pub(super) fn on_data_sent(&mut self, now: Time) {
-        self.interactive |= self.last_data.is_some_and(|t| now.since(t) < self.delay);
+        self.interactive |= self.last_data().is_some_and(|t| now.since(t) < self.delay);
     }
 
     /// When an acknowledgement must go out.

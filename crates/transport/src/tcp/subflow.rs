@@ -192,8 +192,11 @@ impl Connection {
 
     /// Gives the congestion control the views of all paths of the connection. An empty list uncouples it.
     pub(crate) fn set_siblings(&mut self, views: &[PathView]) {
-        self.tx.siblings.clear();
-        self.tx.siblings.extend_from_slice(views);
+        if self.tx.siblings.len() == views.len() {
+            self.tx.siblings.copy_from_slice(views);
+        } else {
+            self.tx.siblings = views.into();
+        }
     }
 
     /// Reduces the window, because the path held back the others (C. Raiciu et al., "How hard can it be?", NSDI 2012,

@@ -28,8 +28,8 @@ pub(super) struct SuperSegment {
     bytes: u32,
     /// Whether it is a retransmission.
     again: bool,
-    /// The positions at which the contiguous part of the data at the head of the queue begins and ends.
-    start: u64,
+    /// The contiguous part of the data at the head of the queue: its bytes, sent or not, and the position at which it ends.
+    len: u32,
     end: u64,
     /// The position of the first whole chunk of the data; and whether the data being written is sent at once.
     origin: u64,
@@ -64,14 +64,23 @@ impl SuperSegment {
         std::mem::take(&mut self.waits)
     }
 
+    fn start(&self) -> u64 {
+        self.end.saturating_sub(self.len.into())
+    }
+
+    /// The contiguous part of the data at the head of the queue lies between two positions.
+    fn hold(&mut self, start: u64, end: u64) {
+        (self.len, self.end) = ((end - start) as u32, end);
+    }
+
     /// Whether the contiguous part of the data at the head of the queue begins at a position.
     pub(super) fn is_apart(&self, seq: u64) -> bool {
-        self.start == seq
+        self.start() == seq
     }
 
     /// Whether a part of the contiguous data at the head of the queue was sent, when everything was up to `nxt`.
     pub(super) fn is_split(&self, nxt: u64) -> bool {
-        self.start < nxt && nxt < self.end
+        self.start() < nxt && nxt < self.end
     }
 
     /// Whether the contiguous part of the data at the head of the queue ends at a position.
@@ -172,12 +181,12 @@ impl Sender {
         let written = self.written.min(self.cuts.next());
         let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(written);
         if self.together.end <= self.nxt {
-            (self.together.start, self.together.end) = (self.nxt, next_end(self.nxt));
+            self.together.hold(self.nxt, next_end(self.nxt));
         }
         let wanted = self.nxt + quota * mss;
         // Chunks with mappings of their own stay apart (`mptcp_skb_can_collapse`).
         if self.together.end < wanted && !self.mapped {
-            self.together.end = wanted.min(next_end(self.together.end));
+            self.together.hold(self.together.start(), wanted.min(next_end(self.together.end)));
         }
         (self.together.end - self.nxt, quota, most)
     }

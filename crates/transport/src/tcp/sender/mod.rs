@@ -160,7 +160,7 @@ pub(super) struct Sender {
     /// Whether what is sent together has a mapping of its own: a subflow of MPTCP.
     pub(in crate::tcp) mapped: bool,
     /// The paths of the connection of which this is a subflow, as coupled congestion controls see them; empty without one.
-    pub(super) siblings: Vec<PathView>,
+    pub(super) siblings: Box<[PathView]>,
     /// Bytes delivered when the last two losses were found.
     pub(super) losses: (u64, u64),
     pub(super) path: PathId,
@@ -220,7 +220,7 @@ impl Sender {
             more: false,
             extra: (config.nominal_mss(mss) - mss) as u8,
             mapped: false,
-            siblings: Vec::new(),
+            siblings: Box::default(),
             losses: (0, 0),
             path: config.path,
             reported: None,
