@@ -94,16 +94,15 @@ impl Connection {
             return;
         }
         let Contents { len, path, body: Body::Tcp(tcp), .. } = &mut **packet else { return };
-        let Connection { subflows, sending, receiving, config, dirty, .. } = self;
+        let Connection { subflows, sending, receiving, config, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
         let options = subflow.options(tcp, config.tcp.role, receiving, sending);
         if options.refused {
             subflow.abandoned = true;
             (*tcp, *len) = refusal(tcp, &config.tcp);
         }
-        // After the fourth segment the subflow may carry data, and its send buffer is open to the process, which writes first.
+        // After the fourth segment the subflow may carry data, and its send buffer is open to the process.
         let answered = tcp.kind == Kind::Data && tcp.len == 0 && subflow.fourth.take().is_some();
-        *dirty |= answered;
         let bytes = options.wire_len(tcp.kind, tcp.len);
         if tcp.kind == Kind::Data {
             let room = subflow.promised.take().unwrap_or_else(|| receiving.room());
@@ -125,9 +124,9 @@ impl Connection {
             self.tell_carried(*path, &options, tcp.len, cx);
         }
         *len += bytes;
-        if answered && self.sending.is_full() {
-            self.fill();
-        }
+        // Data that waits is given when the process writes, or when something is acknowledged on a subflow (Linux: `mptcp_sendmsg`,
+        // `__mptcp_check_push`).
+        self.dirty |= answered && self.sending.is_full() && self.fill();
         let segment = Segment { tcp: tcp.clone(), options, subflow: *path };
         if let Some(mut kept) = spares.take()
             && let Body::Mptcp(boxed) = &mut kept.body

@@ -23,6 +23,8 @@ pub(super) struct Pieces {
     /// The end of what the process writes with its call, and whether it waits for memory.
     call: u64,
     blocked: bool,
+    /// Whether it makes another call, as its last one wrote a part.
+    again: bool,
 }
 
 impl Pieces {
@@ -35,6 +37,12 @@ impl Pieces {
     /// The memory of all headers, bytes.
     pub fn headers(&self) -> u64 {
         self.ends.len() as u64 * HEADER
+    }
+
+    /// Whether the process makes a call at once, without waiting for memory: its last one wrote a part of what it was to write. Programs
+    /// write until they are refused.
+    pub fn calls_again(&mut self) -> bool {
+        std::mem::take(&mut self.again)
     }
 
     /// Whether a process that waits for memory finds too little of it: a third of `buffer` bytes must be free beside the `memory` that is
@@ -51,9 +59,10 @@ impl Pieces {
         self.call
     }
 
-    /// The call ended at `position`: what it did not write waits for memory.
-    pub fn rest(&mut self, position: u64) {
+    /// The call that wrote `bytes` ended at `position`: what it did not write waits for memory.
+    pub fn rest(&mut self, position: u64, bytes: u64) {
         self.blocked = position < self.call;
+        self.again = self.blocked && bytes > 0;
         self.call = position;
     }
 
@@ -105,11 +114,14 @@ mod tests {
     fn a_process_that_was_kept_waiting_needs_a_third_of_the_buffer() {
         let mut pieces = Pieces::default();
         assert_eq!(pieces.call(0, 2 * CALL), CALL);
-        pieces.rest(CALL);
-        assert!(!pieces.waits(90, 90), "its call wrote everything");
-        assert_eq!(pieces.call(CALL, 1 << 20), 2 * CALL);
-        pieces.rest(CALL + 1000);
+        pieces.rest(CALL, CALL);
+        assert!(!pieces.waits(90, 90) && !pieces.calls_again(), "its call wrote everything");
+        assert_eq!(pieces.call(CALL, 2 * CALL), 2 * CALL);
+        pieces.rest(CALL + 1000, 1000);
+        assert!(pieces.calls_again(), "it does not know yet that it has to wait");
+        assert_eq!(pieces.call(CALL + 1000, 4 * CALL), 2 * CALL + 1000);
+        pieces.rest(CALL + 1000, 0);
+        assert!(!pieces.calls_again());
         assert!(pieces.waits(61, 90) && !pieces.waits(60, 90));
-        assert_eq!(pieces.call(CALL + 1000, 1 << 20), 2 * CALL + 1000);
     }
 }

@@ -114,18 +114,20 @@ impl Sending {
         self.accepted.saturating_sub(self.next) + self.left_out()
     }
 
-    /// The send buffer has room for `buffer` bytes: the process makes one call to write. A buffer that is not full takes a piece as a
-    /// whole (`mptcp_sendmsg`). Returns whether it wrote.
+    /// The send buffer has room for `buffer` bytes: the process makes a call to write, if it finds room or does not know yet that there is
+    /// none. A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`). Returns whether it made one: what waits is given to
+    /// subflows at its end, even if it wrote nothing.
     pub fn fill(&mut self, buffer: u64) -> bool {
-        if self.pieces.waits(self.memory(), buffer) {
+        let again = self.pieces.calls_again();
+        if !again && self.pieces.waits(self.memory(), buffer) {
             return false;
         }
         let (before, end) = (self.accepted, self.pieces.call(self.accepted, self.written));
         while self.accepted < end && self.memory() < buffer {
             self.accepted += self.pieces.take(self.accepted, end - self.accepted, self.unassigned());
         }
-        self.pieces.rest(self.accepted);
-        self.accepted > before
+        self.pieces.rest(self.accepted, self.accepted - before);
+        again || self.accepted > before
     }
 
     /// The memory that the send buffer takes, bytes.

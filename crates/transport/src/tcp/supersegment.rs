@@ -254,7 +254,7 @@ impl Sender {
         let (room, most) = (room * self.nominal(), most * self.nominal());
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
-        let last = self.together.end == self.written && !self.more;
+        let last = self.together.end == self.written;
         let window = self.in_nominal(window).min(self.window_end.saturating_sub(self.una));
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
