@@ -140,7 +140,7 @@ impl Connection {
         self.put_syn_data(&mut segment, now);
         self.rx.acknowledge(&mut segment);
         // The window of a SYN is not scaled (RFC 7323 section 2.2).
-        segment.window = segment.window.min(65_535);
+        segment.window = self.rx.offer_first(segment.ack, &self.config).min(65_535);
         // A retransmitted SYN does not ask for ECN, which may be why the first was lost (section 6.1.1.1).
         if kind == Kind::Syn {
             let asks = self.config.ecn.filter(|_| self.handshake.tries == 1);

@@ -23,7 +23,9 @@ const PATIENCE: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SuperSegment {
     /// The number of its segments that are still to be sent now.
-    left: u32,
+    left: u16,
+    /// The segments of a whole chunk of the application's data.
+    chunk: u16,
     /// The number of its bytes that were sent.
     bytes: u32,
     /// Whether it is a retransmission.
@@ -155,14 +157,14 @@ impl Sender {
         if self.is_held_back(segments, Repair::No) {
             return false;
         }
-        self.together.left = segments as u32;
+        self.together.left = segments as u16;
         true
     }
 
     /// New data is sent now, and waits for nothing.
     pub(super) fn fill_together(&mut self, window: u64, room: u64) {
         let (len, quota, _) = self.next_together(window, room);
-        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1)) as u32;
+        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1)) as u16;
     }
 
     /// The bytes of new data that can go together, for how many segments the window has room, and how many at most go together.
@@ -191,9 +193,17 @@ impl Sender {
         (self.together.end - self.nxt, quota, most)
     }
 
-    /// The bytes of a whole chunk of the application's data (Linux: `tcp_xmit_size_goal`).
+    /// The bytes of a whole chunk of the application's data.
     fn chunk(&self) -> u64 {
-        (LARGEST / self.mss).max(1) * self.mss
+        u64::from(self.together.chunk.max(1)) * self.mss
+    }
+
+    /// Data is about to be written: chunks are as large as super-segments can be, and at most half of the largest window that the peer
+    /// has offered (Linux: `tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`). Chunks of a stream that wait to be sent stay as they are.
+    pub(super) fn size_chunks(&mut self) {
+        if self.mapped || self.unsent() == 0 {
+            self.together.chunk = (LARGEST.min(self.largest_window / 2) / self.mss) as u16;
+        }
     }
 
     /// In how many chunks the data is stored that is not sent. A mapping of MPTCP begins one of its own.
@@ -216,7 +226,7 @@ impl Sender {
         let window = self.window();
         let room = window.saturating_sub(self.in_flight()) / self.mss;
         let most = room.min(self.largest_together(window));
-        self.together.left = self.board.lost_together(most.max(1)) as u32;
+        self.together.left = self.board.lost_together(most.max(1)) as u16;
         self.together.again = true;
     }
 
@@ -287,6 +297,8 @@ mod tests {
     fn data_that_waits_is_stored_in_chunks_and_a_mapping_begins_one() {
         let config = Config::new(Role::Server, CUBIC, Streams::new(1, 0).named("test"));
         let mut sender = Sender::new(&config, &config.stream);
+        sender.offer(4 * LARGEST);
+        sender.size_chunks();
         let chunk = sender.chunk();
         assert_eq!((chunk % sender.mss, LARGEST / chunk), (0, 1));
         assert_eq!(sender.unsent_chunks(), 0);

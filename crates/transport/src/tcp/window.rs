@@ -1,7 +1,9 @@
 //! Dynamic right-sizing of the receive window (M. Fisk, W. Feng, 2001; Linux: `tcp_rcv_space_adjust`).
 
 use super::config::{Config, NetworkCard};
+use super::segment::TIMESTAMP_OPTION;
 use super::ticks::whole_micros;
+use crate::endpoint::Role;
 use haltere_net::{Span, Time};
 
 /// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
@@ -85,7 +87,7 @@ impl Window {
     }
 
     pub fn new(config: &Config) -> Window {
-        let buffer = config.initial_receive_window.min(MOST_WINDOW);
+        let buffer = buffer(config);
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
         let announced = config.nominal_mss(config.mss());
         let share = config.network_card.window_share();
@@ -95,7 +97,7 @@ impl Window {
         let scale = (most.max(1).ilog2() as u8).saturating_sub(15).min(MOST_SCALE);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
-            space: if given { buffer } else { first_space(buffer, announced) },
+            space: if given { buffer } else { first_space(buffer, announced).min(first_offer(buffer, config)) },
             clamp: buffer,
             max,
             scale,
@@ -154,6 +156,13 @@ impl Window {
         let increment = self.increment(len, memory, mss);
         self.space += room.min(increment);
         increment > 0
+    }
+
+    /// A SYN or its answer acknowledges data up to `start`, and offers the first window.
+    pub fn offer_first(&mut self, start: u64, config: &Config) -> u64 {
+        let window = if self.given { self.scaled(self.space) } else { first_offer(buffer(config), config) };
+        self.edge = start + window;
+        window
     }
 
     /// The window that an acknowledgement offers to a peer with segments of `mss`: what arrivals have opened, as far as `taken` bytes of
@@ -234,6 +243,19 @@ impl Window {
     }
 }
 
+/// The window for which the first buffer has room.
+fn buffer(config: &Config) -> u64 {
+    config.initial_receive_window.min(MOST_WINDOW)
+}
+
+/// The window that a SYN or its answer offers, of a buffer with room for `buffer` bytes: whole segments. A client does not know yet
+/// whether they have timestamps (Linux: `tcp_connect_init`, `tcp_openreq_init_rwin`).
+fn first_offer(buffer: u64, config: &Config) -> u64 {
+    let options = if config.timestamps && config.role == Role::Client { TIMESTAMP_OPTION } else { 0 };
+    let segment = config.nominal_mss(config.mss()) + u64::from(options);
+    if buffer > segment { buffer - buffer % segment } else { buffer }
+}
+
 /// The first window after the handshake, of a buffer with room for `buffer` bytes: one segment less, or whole segments if
 /// there is room for two at most (Linux: `tcp_init_buffer_space`, `tcp_select_initial_window`).
 fn first_space(buffer: u64, segment: u64) -> u64 {
@@ -250,7 +272,6 @@ fn first_space(buffer: u64, segment: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::cc::CUBIC;
-    use crate::endpoint::Role;
     use haltere_net::rng::Streams;
 
     const FULL: u64 = 1448;

@@ -266,6 +266,7 @@ impl Sender {
             self.sampler.on_app_limited(self.in_flight());
         }
         self.together.extend(self.written);
+        self.size_chunks();
         match self.unsent() {
             0 if self.mapped => self.together.begin_mapped(self.written),
             0 => self.together.begin(),
