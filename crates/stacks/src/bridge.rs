@@ -172,6 +172,7 @@ impl Driver {
         let cc = plan.algorithm.build(Config {
             role: plan.role,
             mss: u64::from(mtu),
+            nominal: u64::from(mtu),
             wire: u64::from(mtu) + u64::from(IP_UDP),
             grain: 1,
             connections: 1,
@@ -253,7 +254,7 @@ impl Driver {
             in_flight: self.in_flight,
             queued: 0,
             capacity: self.window,
-            overhead: 0,
+            buffered: None,
             mss: self.mtu,
             srtt: self.smoothed,
             min_rtt: self.least,

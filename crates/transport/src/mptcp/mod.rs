@@ -23,6 +23,7 @@ pub mod config;
 mod connection;
 mod departure;
 pub mod option;
+mod pieces;
 mod receiving;
 mod repair;
 mod sending;

@@ -158,6 +158,7 @@ fn options() -> impl Strategy<Value = Options> {
             data_ack,
             mapping,
             data_fin,
+            refused: echo,
             add_address,
             echo,
             remove: remove.map(PathId),

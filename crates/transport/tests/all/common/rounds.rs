@@ -62,6 +62,7 @@ impl Rounds {
         let cc = Algorithm::named(name).unwrap().build(Config {
             role: Role::Server,
             mss,
+            nominal: mss,
             wire: mss + 52,
             grain,
             connections: 1,
