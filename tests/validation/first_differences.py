@@ -1,6 +1,6 @@
 """Counts the packets that agree before model and kernel differ.
 
-Usage: `first_differences.py [--wide N | --disturbed N | --loaded N | --paths N] [--only TEXT] [--each]`.
+Usage: `first_differences.py [--wide N | --disturbed N | --loaded N] [--only TEXT] [--each]`.
 
 Runs a grid of bare transfers over congestion controls, loss rates, round trips, queues and sizes, each with the same
 losses in the model and on kernels that are nodes of the simulator. Prints a table of medians for
@@ -8,7 +8,7 @@ losses in the model and on kernels that are nodes of the simulator. Prints a tab
 random instead, over 1 to 1000 Mbit/s, 1 to 300 ms and queues that mark, and counts those without a difference. With
 `--disturbed N` the network disturbs each of them as well: packets overtake each other, the link fails, its rate or
 delay changes. With `--loaded N` the load is another: a second flow shares the bottleneck, the data come slowly, or many
-small objects are asked for one after another. With `--paths N` MPTCP has two paths, whose packets must all agree.
+small objects are asked for one after another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from haltere.adhoc.conditions import Conditions, PathConditions
+from haltere.adhoc.conditions import Conditions
 from haltere.adhoc.packets import Difference, first_difference
 
 SEED = 1
@@ -48,12 +48,6 @@ LOADS = ("share", "supply", "requests")
 """A second flow of another control; data that come at a rate; small objects after pauses."""
 SHARING = ("cubic", "newreno", "bbr")
 OBJECTS = 20
-PATHS_CONTROLS = ("cubic", "newreno", "bbr")
-PATHS_RATES = ("2Mbit/s", "5Mbit/s", "20Mbit/s", "100Mbit/s")
-PATHS_RTTS = ("3ms", "10ms", "40ms", "100ms", "300ms")
-PATHS_QUEUES = ("0.5bdp", "1bdp", "2bdp", "4bdp")
-PATHS_SIZES = ("100kB", "500kB", "1MB", "4MB")
-PATHS_LOSSES = ("0%", "0%", "0.1%", "1%")
 
 
 @dataclass(frozen=True)
@@ -69,16 +63,13 @@ class Cell:
     rate: str = "20Mbit/s"
     disturbance: str = ""
     amount: str = ""
-    second: str = ""
-    """The other path of MPTCP, as `--path` gives it."""
 
     @property
     def key(self) -> str:
         """Its name in files and lines."""
         rate = "" if self.rate == Cell.rate else f"{self.rate}-"
         disturbance = f"{self.disturbance}={self.amount}-" if self.disturbance else ""
-        path = self.second.replace("rate=", "-").replace(",rtt=", "-").replace(",queue=", "-").replace(",loss=", "-")
-        place = f"{rate}{self.rtt}-{self.queue}-{self.size}-{self.replication}{path}"
+        place = f"{rate}{self.rtt}-{self.queue}-{self.size}-{self.replication}"
         return f"{self.control}-{self.loss}-{disturbance}{place}"
 
     @property
@@ -118,8 +109,6 @@ class Cell:
 
     def difference(self) -> Difference:
         """Run it in the model and on kernels. All hosts tick together."""
-        if self.second:
-            return self._over_two_paths()
         conditions = Conditions(
             app="raw",
             rate=self.rate,
@@ -139,13 +128,6 @@ class Cell:
             of_flows=self.task,
         )
         return next((one for one in found if not one.agrees), found[0])
-
-    def _over_two_paths(self) -> Difference:
-        first = f"rate={self.rate},rtt={self.rtt},queue={self.queue},loss={self.loss}"
-        paths = [PathConditions.parse(path) for path in (first, self.second)]
-        conditions = Conditions(app="raw", paths=paths, size=self.size)
-        (found,) = first_difference([f"mptcp/{self.control}"], conditions, seed=SEED, replication=self.replication)
-        return found
 
 
 def _ms(time: str) -> float:
@@ -224,20 +206,6 @@ def loaded(count: int) -> list[Cell]:
     return cells
 
 
-def paths(count: int) -> list[Cell]:
-    """Return so many transfers of MPTCP over two paths, drawn at random. Both paths lose packets, or none does."""
-    cells = []
-    for i in range(count):
-        dice = random.Random(f"paths {i}")
-        control, size, loss = (dice.choice(values) for values in (PATHS_CONTROLS, PATHS_SIZES, PATHS_LOSSES))
-        (rate, rtt, queue), second = (
-            [dice.choice(values) for values in (PATHS_RATES, PATHS_RTTS, PATHS_QUEUES)] for _ in range(2)
-        )
-        other = "rate={},rtt={},queue={},loss=".format(*second) + loss
-        cells.append(Cell(control, loss, rtt, queue, size, i % 5, rate, second=other))
-    return cells
-
-
 def disturbed_table(found: dict[Cell, Difference]) -> Iterator[str]:
     """Yield the lines of the table of disturbed transfers and of other loads: a row for each kind."""
     kinds = list(dict.fromkeys(cell.disturbance for cell in found))
@@ -298,11 +266,8 @@ def main() -> None:
     parser.add_argument("--wide", type=int, metavar="N", help="so many transfers drawn at random instead of the grid")
     parser.add_argument("--disturbed", type=int, metavar="N", help="so many that the network disturbs as well")
     parser.add_argument("--loaded", type=int, metavar="N", help="so many with another load")
-    parser.add_argument("--paths", type=int, metavar="N", help="so many of MPTCP over two paths")
     given = parser.parse_args()
-    if given.paths:
-        drawn, show = paths(given.paths), wide_table
-    elif given.loaded:
+    if given.loaded:
         drawn, show = loaded(given.loaded), disturbed_table
     elif given.disturbed:
         drawn, show = disturbed(given.disturbed), disturbed_table

@@ -205,7 +205,7 @@ impl Event for PathView {
             in_flight: size(self.in_flight),
             queued: size(self.queued),
             capacity: size(self.capacity),
-            overhead: size(self.memory().saturating_sub(self.held())),
+            overhead: size(self.overhead),
             mss: size(self.mss),
             srtt: maybe(self.srtt),
             min_rtt: maybe(self.min_rtt),

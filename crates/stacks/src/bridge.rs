@@ -172,7 +172,6 @@ impl Driver {
         let cc = plan.algorithm.build(Config {
             role: plan.role,
             mss: u64::from(mtu),
-            nominal: u64::from(mtu),
             wire: u64::from(mtu) + u64::from(IP_UDP),
             grain: 1,
             connections: 1,
@@ -254,7 +253,7 @@ impl Driver {
             in_flight: self.in_flight,
             queued: 0,
             capacity: self.window,
-            buffered: None,
+            overhead: 0,
             mss: self.mtu,
             srtt: self.smoothed,
             min_rtt: self.least,

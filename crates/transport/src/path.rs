@@ -78,8 +78,9 @@ pub struct PathView {
     /// The most bytes that the path holds, in flight and queued: the congestion window in QUIC, the send buffer of a subflow
     /// in MPTCP.
     pub capacity: u64,
-    /// The memory that its send buffer takes, if it has one, bytes: all data that is not acknowledged in order, and descriptors.
-    pub buffered: Option<u64>,
+    /// Bytes that the send buffer keeps beside the bytes in flight and queued: data that has arrived but follows a gap, and
+    /// descriptors.
+    pub overhead: u64,
     /// Bytes of a full packet.
     pub mss: u64,
     /// Smoothed RTT, if there was a sample.
@@ -103,9 +104,10 @@ pub struct PathView {
 }
 
 impl PathView {
-    /// The memory that its send buffer takes; without one, the bytes in flight and queued.
+    /// The memory of the send buffer that is taken, as far as the path tells: bytes in flight and queued, and what else the
+    /// buffer has to keep.
     pub fn memory(&self) -> u64 {
-        self.buffered.unwrap_or_else(|| self.held())
+        self.held().saturating_add(self.overhead)
     }
 
     /// Bytes in flight and queued.

@@ -1,9 +1,8 @@
 """The packets at a sender's interface, of two runs, and the first at which they differ.
 
 Both runs are seen from the server's host, which sends the data. Times count from the first packet that reaches it, the
-SYN, so that a run's beginning does not matter. Packets are compared in each direction of a connection, and of a subflow
-of MPTCP, by their place: the n-th that one server sends with the n-th that the other sends, and so for those that
-arrive.
+SYN, so that a run's beginning does not matter. Packets are compared in each direction by their place: the n-th that one
+server sends with the n-th that the other sends, and so for those that arrive.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ import json
 import re
 import tempfile
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import product, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -55,8 +53,7 @@ class State:
 class Packet:
     """A packet at the sender's interface; `seq`, `ack` and `sack` are positions in the data, SYN and FIN not counted.
 
-    `window` is what it offers to receive, bytes; None for QUIC. `connection` counts the flow's connections of TCP, or
-    the subflows of its connection of MPTCP, from 0 in the order in which their first packets pass.
+    `window` is what it offers to receive, bytes; None for QUIC.
 
     Of QUIC `seq` is the packet number, `ack` the largest that is acknowledged, and `sack` all that are.
     """
@@ -72,7 +69,6 @@ class Packet:
     window: int | None = None
     state: State = field(default_factory=State, compare=False)
     quic: bool = False
-    connection: int = 0
 
     @property
     def fields(self) -> tuple[object, ...]:
@@ -108,14 +104,9 @@ class Side:
     packets: tuple[Packet, ...]
     end_s: float
 
-    @property
-    def connections(self) -> set[int]:
-        """The numbers of its connections."""
-        return {packet.connection for packet in self.packets}
-
-    def of(self, way: Way, connection: int = 0) -> list[Packet]:
-        """The packets of one direction of a connection."""
-        return [packet for packet in self.packets if packet.way == way and packet.connection == connection]
+    def of(self, way: Way) -> list[Packet]:
+        """The packets of one direction."""
+        return [packet for packet in self.packets if packet.way == way]
 
 
 @dataclass(frozen=True)
@@ -123,8 +114,7 @@ class Difference:
     """The comparison of two runs of a flow; `pair` is the first pair that differs, None if there is none.
 
     `near` has the pairs around it, up to ten before and ten after, in the order of time; `place` is its place there.
-    `number` counts the packets of its direction from 1, and `of_kind` those with data, or those without; both count
-    within a connection. `connections` is how many there are.
+    `number` counts the packets of its direction from 1, and `of_kind` those with data, or those without.
     """
 
     flow: int
@@ -136,7 +126,6 @@ class Difference:
     of_kind: int = 0
     near: tuple[Pair, ...] = ()
     place: int = 0
-    connections: int = 1
 
     @property
     def agrees(self) -> bool:
@@ -153,8 +142,7 @@ class Difference:
                 f"most {_ms(self.tolerance_s)} apart"
             )
         a, b, there = self.pair.first, self.pair.second, self.pair.known
-        where = f" on connection {there.connection + 1}" if self.connections > 1 else ""
-        what = ("data packet" if there.len else "packet without data") + where
+        what = "data packet" if there.len else "packet without data"
         does = "leaves" if there.way == "sent" else "reaches"
         if a is None or b is None:
             who, other = (second, first) if a is None else (first, second)
@@ -169,8 +157,8 @@ class Difference:
                 f"than {second}'s, at {_ms(a.t_s)}"
             )
         return (
-            f"the {_ordinal(self.number)} packet{where} that {does} the sender, at {_ms(min(a.t_s, b.t_s))}, differs "
-            f"in its {_fields(a, b)}: {first} has {a}, {second} has {b}"
+            f"the {_ordinal(self.number)} packet that {does} the sender, at {_ms(min(a.t_s, b.t_s))}, differs in its "
+            f"{_fields(a, b)}: {first} has {a}, {second} has {b}"
         )
 
     def json(self) -> dict[str, Any]:
@@ -196,9 +184,8 @@ def compare(flow: int, first: Side, second: Side, tolerance_s: float) -> Differe
     has differs as well, unless it came as the other's transfer was just complete.
     """
     rows: list[tuple[float, int, Pair]] = []
-    connections = first.connections | second.connections
-    for connection, way in product(sorted(connections), WAYS):
-        ours, theirs = first.of(way, connection), second.of(way, connection)
+    for way in WAYS:
+        ours, theirs = first.of(way), second.of(way)
         for i, (a, b) in enumerate(zip_longest(ours, theirs)):
             known = [packet for packet in (a, b) if packet is not None]
             rows.append((min(packet.t_s for packet in known), i, Pair(known[0], a, b)))
@@ -208,7 +195,7 @@ def compare(flow: int, first: Side, second: Side, tolerance_s: float) -> Differe
         if not _differ(pair, first, second, tolerance_s):
             compared += pair.first is not None and pair.second is not None
             continue
-        own = (second if pair.first is None else first).of(pair.known.way, pair.known.connection)
+        own = (second if pair.first is None else first).of(pair.known.way)
         begin = max(0, place - NEAR)
         return Difference(
             flow,
@@ -220,9 +207,8 @@ def compare(flow: int, first: Side, second: Side, tolerance_s: float) -> Differe
             of_kind=sum(bool(packet.len) == bool(pair.known.len) for packet in own[: i + 1]),
             near=tuple(row[2] for row in rows[begin : place + NEAR + 1]),
             place=place - begin,
-            connections=len(connections),
         )
-    return Difference(flow, (first.name, second.name), tolerance_s, compared, connections=len(connections))
+    return Difference(flow, (first.name, second.name), tolerance_s, compared)
 
 
 def _differ(pair: Pair, first: Side, second: Side, tolerance_s: float) -> bool:
@@ -253,15 +239,11 @@ def _without_fin(packets: Sequence[Packet]) -> list[Packet]:
     """Return the packets with positions that do not count a FIN behind the data."""
 
     def without(packet: Packet) -> Packet:
-        own, end = ends[packet.connection, packet.way], ends[packet.connection, other[packet.way]]
+        end = ends[other[packet.way]]
         sack = tuple((start, min(until, end)) for start, until in packet.sack if start < end)
-        return replace(packet, seq=min(packet.seq, own), ack=min(packet.ack, end), sack=sack)
+        return replace(packet, seq=min(packet.seq, ends[packet.way]), ack=min(packet.ack, end), sack=sack)
 
-    ends: defaultdict[tuple[int, Way], int] = defaultdict(int)
-    for packet in packets:
-        if packet.len:
-            key = packet.connection, packet.way
-            ends[key] = max(ends[key], packet.seq + packet.len)
+    ends = {way: max((p.seq + p.len for p in packets if p.way == way and p.len), default=0) for way in WAYS}
     other: dict[Way, Way] = {"sent": "received", "received": "sent"}
     return [packet if packet.quic else without(packet) for packet in packets]
 
@@ -325,7 +307,6 @@ def _packet(t_s: float, way: Way, data: Mapping[str, Any]) -> Packet:
         ack=tcp["ack"],
         sack=tuple((start, end) for start, end in tcp.get("sack") or ()),
         window=tcp["window"],
-        connection=tcp.get("connection", 0),
     )
 
 
@@ -349,8 +330,6 @@ NODE = ("+network-card=virtio", "+clock-step=256ns")
 """The mechanisms of every kernel that is a node: what memory its network card takes, and its clock."""
 SIMULATED = ("model", "stack")
 """The fidelities whose packets can be read."""
-OF_KERNELS = ("tcp", "mptcp")
-"""The transports that a kernel has."""
 KERNEL = "linux"
 """The implementation of TCP that is a kernel's."""
 TOLERANCE_S = 0.0001
@@ -374,19 +353,19 @@ def first_difference(
     and `of_flows` on top of each flow, such as a supply; a field that is None there is taken away.
 
     Raises:
-        InputError: if something given is wrong, a contender is not TCP or MPTCP, or no kernel has been built.
+        InputError: if something given is wrong, a contender is not TCP, or no kernel has been built.
         HaltereError: if a run fails.
     """
     if not contenders:
         raise InputError("no contender was given", field="contender", right="such as tcp/cubic")
     _check_tolerance(tolerance_s)
     for contender in contenders:
-        if core.contender(contender)["transport"] not in OF_KERNELS:
+        if core.contender(contender)["transport"] != "tcp":
             raise InputError(
                 "cannot be compared packet by packet with a kernel",
                 field="contender",
                 given=contender,
-                right="a contender of tcp or mptcp: packets of QUIC are encrypted",
+                right="a contender of tcp: packets of QUIC are encrypted, and those of MPTCP take several paths",
             )
     kernel = find()
 
@@ -441,9 +420,7 @@ def _agreement(found: list[Difference]) -> tuple[int, int]:
 
 def like_a_node(contender: str, kernel: Kernel) -> str:
     """A contender with the mechanisms of a kernel that is a node and of its version, unless it says otherwise."""
-    # Bundles are of one transport each, and those of kernels are of tcp.
-    bundle = (f"+as={_bundle(kernel)}",) if contender.startswith("tcp") else ()
-    parts = (*bundle, *NODE)
+    parts = (f"+as={_bundle(kernel)}", *NODE)
     return contender + "".join(part for part in parts if part.partition("=")[0] not in contender)
 
 

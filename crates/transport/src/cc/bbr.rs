@@ -73,8 +73,6 @@ enum Mode {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     mss: u64,
-    /// The bytes by which rates in segments become bytes (Linux: `mss_cache`).
-    nominal: u64,
     grain: u64,
     stream: Stream,
     window: u64,
@@ -127,12 +125,11 @@ fn micros(time: Time) -> u64 {
 
 impl Bbr {
     pub(super) fn new(config: Config) -> Bbr {
-        let (mss, nominal, grain) = (config.mss.max(1), config.nominal.max(1), config.grain.max(1));
+        let (mss, grain) = (config.mss.max(1), config.grain.max(1));
         let mut max_bandwidth = WindowedMax::default();
         max_bandwidth.reset(0, 0);
         let mut bbr = Bbr {
             mss,
-            nominal,
             grain,
             stream: config.stream,
             window: whole(config.initial_window, grain).max(grain),
@@ -306,7 +303,7 @@ impl CongestionController for Bbr {
                 Mode::ProbeBandwidth => BbrState::ProbeBandwidth,
                 Mode::ProbeRtt => BbrState::ProbeRtt,
             },
-            max_bandwidth: Rate::from_bytes_per_sec(self.max_bandwidth().bytes_a_second(self.nominal)),
+            max_bandwidth: Rate::from_bytes_per_sec(self.max_bandwidth().bytes_a_second(self.mss)),
             short_term_bandwidth: None,
             long_term_inflight: None,
             short_term_inflight: None,
@@ -322,7 +319,7 @@ impl CongestionController for Bbr {
         if self.grain == from {
             self.grain = to;
         }
-        (self.mss, self.nominal) = (to, to);
+        self.mss = to;
         self.window = whole(self.window, self.grain).max(MIN_SEGMENTS * to);
         // Bandwidths count segments.
         let max = self.max_bandwidth().resized(from, to);

@@ -14,7 +14,6 @@ pub fn config() -> Config {
     Config {
         role: crate::Role::Server,
         mss: MSS,
-        nominal: MSS,
         wire: WIRE,
         grain: MSS,
         connections: 1,

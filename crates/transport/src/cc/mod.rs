@@ -43,9 +43,6 @@ pub struct Config {
     pub role: Role,
     /// Segment size: the bytes of data in a full packet (TCP's SMSS, QUIC's maximum datagram size).
     pub mss: u64,
-    /// The bytes of data by which rates in segments become bytes. A subflow of MPTCP has options in each segment that Linux does not
-    /// reckon with here (`mss_cache`); otherwise `mss`.
-    pub nominal: u64,
     /// Bytes of such a packet on the wire, IP header included.
     pub wire: u64,
     /// The granularity of windows: `mss` if the sender counts whole segments, as Linux does, otherwise 1.

@@ -282,7 +282,6 @@ fn fresh(algorithm: Algorithm) -> Box<dyn CongestionController> {
     algorithm.build(cc::Config {
         role: Role::Server,
         mss: 1000,
-        nominal: 1000,
         wire: 1000,
         grain: 1,
         connections: 1,

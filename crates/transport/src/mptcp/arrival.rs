@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Mode};
 use super::option::{Opening, Options, Segment};
-use super::subflow::{Answer, Mapping};
+use super::subflow::Mapping;
 use crate::Body;
 use crate::endpoint::{Endpoint, Event, Role, StreamId};
 use crate::spares::Spares;
@@ -102,16 +102,14 @@ impl Connection {
                 return;
             }
         }
-        if kind == Kind::Reset && subflow.joined && subflow.tcp.accepts(segment, packet_len) {
-            return self.end_subflow(at);
-        }
         if self.coupled && segment.ack > subflow.tcp.acknowledged() {
             self.couple(at);
         }
         let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
         let role = self.config.tcp.role;
-        subflow.tcp.set_receive_room(self.receiving.window.clamp, self.receiving.taken());
-        (subflow.ready, subflow.heard) = (true, true);
+        let held = self.receiving.buffered();
+        subflow.tcp.set_receive_room(self.receiving.window.clamp, held);
+        subflow.ready = true;
         if !subflow.tcp.take_segment(segment, packet_len, ecn, cx) {
             return;
         }
@@ -142,18 +140,12 @@ impl Connection {
             {
                 self.invalid += 1;
             }
-            if options.data_fin.is_some() && self.receiving.answers_end(cx.now) {
-                self.acknowledge_end();
+            if options.data_fin.is_some()
+                && let Some(Some(subflow)) = self.subflows.get_mut(at)
+            {
+                subflow.tcp.acknowledge_now();
             }
             self.tell_ends();
-        }
-    }
-
-    /// All data has arrived: each subflow says so (Linux: `mptcp_check_data_fin`).
-    fn acknowledge_end(&mut self) {
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
-            subflow.tcp.acknowledge_now();
-            subflow.ready = true;
         }
     }
 
@@ -179,10 +171,7 @@ impl Connection {
         (subflow.confirmed, subflow.proof) = (true, Time::NEVER);
         self.dirty = true;
         if role == Role::Server && subflow.joined {
-            // An end that has closed takes no more subflows (Linux: `mptcp_can_accept_new_subflow`). A process can close when the send
-            // buffer has taken all that it wrote.
-            let closed = self.sending.finished && !self.sending.is_full();
-            subflow.fourth = Some(if closed { Answer::Refused } else { Answer::Accepted });
+            // The fourth segment.
             subflow.tcp.acknowledge_now();
         }
         if at == 0 && !std::mem::replace(&mut self.told_multipath, role == Role::Server || !self.config.announce) {
@@ -242,7 +231,6 @@ impl Connection {
         let Connection { subflows, receiving, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
         let before = receiving.readable();
-        let at_once = subflow.tcp.acknowledges_at_once();
         let bytes = subflow.tcp.read(StreamId(0), now);
         let end = subflow.read + bytes;
         while subflow.read < end {
@@ -256,11 +244,6 @@ impl Connection {
             receiving.take(data, data + len);
             subflow.read += len;
         }
-        if at_once && subflow.promised.is_none() {
-            let room = receiving.room();
-            subflow.promised = Some(room);
-            subflow.told = receiving.offer(subflow.tcp.receive_space().min(room));
-        }
         subflow.arrived.forget_below(subflow.read);
         subflow.sent.forget_below(subflow.tcp.acknowledged());
         let below = subflows.iter().flatten().map(|s| s.tcp.held()).sum();
@@ -273,19 +256,16 @@ impl Connection {
     /// The application takes what is in order.
     pub(super) fn read_data(&mut self, now: Time) -> u64 {
         if self.mode == Mode::Fallback {
-            return self.receiving.consume();
+            return self.receiving.consume(None, now);
         }
-        let rtt = self.live().map(|s| s.tcp.receiver_rtt()).max().unwrap_or_default();
-        let share = self.live().map(|s| s.tcp.receive_share()).min();
-        let bytes = self.receiving.consume();
-        if let Some(share) = share.filter(|_| bytes > 0) {
-            self.receiving.tune(rtt, share, now);
-        }
-        // A window that reading has doubled is told at once (Linux: `mptcp_cleanup_rbuf`, which asks each subflow).
-        let room = self.receiving.room();
-        if bytes > 0 && room > 0 && room >= 2 * self.receiving.told {
+        let rtt = self.live().filter_map(|s| s.tcp.receiver_rtt()).max();
+        let mss = self.live().map(|s| s.tcp.mss()).max().unwrap_or(1);
+        let bytes = self.receiving.consume(rtt, now);
+        // A window that was nearly closed and is open again is told at once (Linux: `tcp_cleanup_rbuf`).
+        let room = self.receiving.window.clamp.saturating_sub(self.receiving.buffered());
+        if bytes > 0 && self.receiving.offered() < 2 * mss && room >= 4 * mss {
             for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
-                subflow.tcp.reopen(room, subflow.told);
+                subflow.tcp.acknowledge_now();
                 subflow.ready = true;
             }
         }

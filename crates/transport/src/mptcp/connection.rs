@@ -4,7 +4,7 @@ use super::config::{Config, Reinjection};
 use super::option::Opening;
 use super::receiving::Receiving;
 use super::sending::Sending;
-use super::subflow::{Answer, Subflow};
+use super::subflow::Subflow;
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::path::{PathError, PathStatus, PathView};
@@ -187,15 +187,6 @@ impl Connection {
             sending.give_again(start, end);
         }
         self.dirty = true;
-    }
-
-    /// The peer has reset a subflow, which is answered in kind (Linux: `mptcp_close_ssk`). Others get what it had.
-    #[cold]
-    pub(super) fn end_subflow(&mut self, at: usize) {
-        self.give_up_subflow(at);
-        let Some(Some(subflow)) = self.subflows.get_mut(at) else { return };
-        (subflow.abandoned, subflow.fourth, subflow.ready) = (false, Some(Answer::Refused), true);
-        subflow.tcp.acknowledge_now();
     }
 
     /// Tells the application what has changed of the ends of the data, and closes the subflows once both ends are known.

@@ -4,15 +4,12 @@ use super::connection::{Connection, Mode};
 use super::option::{Opening, Options, Segment};
 use super::receiving::Receiving;
 use super::sending::Sending;
-use super::subflow::{Answer, Owed, Subflow};
+use super::subflow::{Owed, Subflow};
 use crate::Body;
 use crate::endpoint::{Endpoint, Role};
 use crate::path::PathStatus;
 use crate::spares::Spares;
-use crate::tcp::{
-    self,
-    segment::{self, Kind},
-};
+use crate::tcp::segment::{self, Kind};
 use haltere_net::{Contents, Cx, Incident, Packet, PathId};
 
 impl Connection {
@@ -35,7 +32,7 @@ impl Connection {
                     if let Some(packet) = &mut packet {
                         self.wrap(at, packet, spares, cx);
                         self.turn = at;
-                        self.expand_after_sending(at);
+                        self.dirty |= self.expand_after_sending(at);
                         self.tell_writable();
                     } else if let Some(Some(subflow)) = self.subflows.get_mut(at) {
                         subflow.rest();
@@ -47,28 +44,15 @@ impl Connection {
                 at += 1;
             }
             self.turn = 0;
-            if self.write_on() {
-                self.dirty = true;
-            } else if !self.announce_end() {
+            // Send buffers grow when all that they hold is sent.
+            if !self.expand() {
                 break;
             }
+            self.dirty = true;
         }
         self.set_data_timer(cx.now);
         self.tell_writable();
         None
-    }
-
-    /// Announces the end of the data, if everything was given to subflows: each of them tells it at once (Linux:
-    /// `mptcp_check_send_data_fin`). Returns whether there is something to send for that.
-    #[inline]
-    fn announce_end(&mut self) -> bool {
-        if self.mode != Mode::Multipath || !self.sending.announce() {
-            return false;
-        }
-        for subflow in self.subflows.iter_mut().flatten().filter(|s| s.tcp.is_established()) {
-            (subflow.owes.end, subflow.ready) = (true, true);
-        }
-        true
     }
 
     /// An acknowledgement that carries what there is to tell.
@@ -82,9 +66,16 @@ impl Connection {
     /// Whether the subflow has options to send for which no segment has come.
     fn owes_more(&self, at: usize) -> bool {
         let Some(Some(subflow)) = self.subflows.get(at) else { return false };
+        let fin = self.sending.fin_due && self.sending.fin_sent() && self.carries_end(at);
         // A client's segments have room for other options once its keys have arrived.
         let free = subflow.confirmed || self.config.tcp.role == Role::Server;
-        subflow.tcp.is_established() && free && subflow.owes.is_some()
+        subflow.tcp.is_established() && free && (subflow.owes.is_some() || (fin && self.mode == Mode::Multipath))
+    }
+
+    /// Whether the end of the data is told on this subflow: the first that is usable.
+    fn carries_end(&self, at: usize) -> bool {
+        let usable = |s: &super::subflow::Subflow| s.state().usable();
+        self.subflows.iter().position(|s| s.as_ref().is_some_and(usable)) == Some(at)
     }
 
     /// Puts MPTCP's options on a segment of a subflow.
@@ -94,25 +85,15 @@ impl Connection {
             return;
         }
         let Contents { len, path, body: Body::Tcp(tcp), .. } = &mut **packet else { return };
+        let bare_end = self.sending.end().filter(|_| self.sending.fin_due && self.carries_end(at));
         let Connection { subflows, sending, receiving, config, .. } = self;
         let Some(Some(subflow)) = subflows.get_mut(at) else { return };
-        let options = subflow.options(tcp, config.tcp.role, receiving, sending);
-        if options.refused {
-            subflow.abandoned = true;
-            (*tcp, *len) = refusal(tcp, &config.tcp);
-        }
-        // After the fourth segment the subflow may carry data, and its send buffer is open to the process.
-        let answered = tcp.kind == Kind::Data && tcp.len == 0 && subflow.fourth.take().is_some();
+        let options = subflow.options(tcp, config.tcp.role, receiving, sending, bare_end);
         let bytes = options.wire_len(tcp.kind, tcp.len);
         if tcp.kind == Kind::Data {
-            let room = subflow.promised.take().unwrap_or_else(|| receiving.room());
-            let space = subflow.tcp.receive_space().min(room);
-            // The segment that ends a handshake acknowledges no data of the connection, and offers the subflow's own window
-            // (Linux: `mptcp_write_options`).
-            let shares = options.data_ack.is_some();
-            let window = if shares { receiving.offer(space) } else { receiving.window.scaled(space) };
-            (tcp.window, subflow.told) = (window, window);
-            subflow.tcp.offer_window(if shares { receiving.offered() } else { window });
+            let window = receiving.offer(subflow.tcp.receive_space());
+            tcp.window = window;
+            subflow.tcp.offer_window(window);
             // SACK blocks get the space that is left (RFC 8684 section 3.3: options share 40 bytes).
             if tcp.sacks > 0 {
                 let stamps = if config.tcp.timestamps { segment::TIMESTAMP_OPTION } else { 0 };
@@ -128,9 +109,6 @@ impl Connection {
             self.tell_carried(*path, &options, tcp.len, cx);
         }
         *len += bytes;
-        // Data that waits is given when the process writes, or when something is acknowledged on a subflow (Linux: `mptcp_sendmsg`,
-        // `__mptcp_check_push`).
-        self.dirty |= answered && self.sending.is_full() && self.fill();
         let segment = Segment { tcp: tcp.clone(), options, subflow: *path };
         if let Some(mut kept) = spares.take()
             && let Body::Mptcp(boxed) = &mut kept.body
@@ -154,29 +132,21 @@ impl Connection {
     }
 }
 
-/// The segment that refuses a join instead of the acknowledgement `ack`, and its length without MPTCP's options. The client that is
-/// refused resets the subflow, too, and tells more.
-#[cold]
-fn refusal(ack: &segment::Segment, config: &tcp::Config) -> (segment::Segment, u32) {
-    let reset = match config.role {
-        Role::Server => segment::Segment { ack: ack.ack, ..segment::Segment::bare(Kind::Reset, ack.seq) },
-        Role::Client => segment::Segment { kind: Kind::Reset, sacks: 0, ..ack.clone() },
-    };
-    let len = config.wire_len(&reset);
-    (reset, len)
-}
-
 impl Subflow {
-    /// The options of a segment that leaves on it.
+    /// The options of a segment that leaves on it. `bare_end` is the end of the data if a segment without data is to tell it.
     #[inline(always)]
-    fn options(&mut self, tcp: &segment::Segment, role: Role, receiving: &Receiving, sending: &Sending) -> Options {
+    fn options(
+        &mut self,
+        tcp: &segment::Segment,
+        role: Role,
+        receiving: &Receiving,
+        sending: &mut Sending,
+        bare_end: Option<u64>,
+    ) -> Options {
         let opening = if self.joined { Opening::Join(self.status) } else { Opening::Capable };
         if tcp.kind != Kind::Data {
             self.told_status = Some(if self.joined { self.status } else { PathStatus::Available });
             return Options { opening: Some(opening), ..Options::default() };
-        }
-        if self.fourth == Some(Answer::Refused) {
-            return Options { refused: true, ..Options::default() };
         }
         let mut options = Options::default();
         // The third segment, until the peer has shown that it has come.
@@ -188,12 +158,17 @@ impl Subflow {
         }
         if options.opening.is_none() {
             options.data_ack = Some(receiving.data_ack());
-            // Until it is acknowledged, the end goes with the last data and with all segments without data (Linux: `mptcp_write_data_fin`).
-            let last = |end: &u64| tcp.len == 0 || options.mapping.map(|data| data + u64::from(tcp.len)) == Some(*end);
-            options.data_fin = sending.end().filter(last);
-            if tcp.len == 0 && self.owes.is_some() {
-                let Owed { end: _, add_address, echo, remove, priority } = std::mem::take(&mut self.owes);
-                options = Options { add_address, echo, remove, priority, ..options };
+            let end = sending.end();
+            // The end goes with the last data, or alone.
+            let last = end.is_some() && options.mapping.map(|data| data + u64::from(tcp.len)) == end;
+            if last || (tcp.len == 0 && bare_end.is_some()) {
+                options.data_fin = end;
+                sending.fin_due = false;
+            }
+            if tcp.len == 0 && (self.owes.is_some() || options.data_fin.is_some()) {
+                let Owed { end: again, add_address, echo, remove, priority } = std::mem::take(&mut self.owes);
+                let data_fin = options.data_fin.or(end.filter(|_| again && !sending.fin_acked));
+                options = Options { data_fin, add_address, echo, remove, priority, ..options };
             }
         }
         options

@@ -23,7 +23,6 @@ pub mod config;
 mod connection;
 mod departure;
 pub mod option;
-mod pieces;
 mod receiving;
 mod repair;
 mod sending;

@@ -17,7 +17,6 @@ const ADD_ADDRESS: [u32; 2] = [16, 8];
 /// Bytes of REMOVE_ADDR with one identifier (section 3.4.2), and of MP_PRIO (section 3.3.8), padded.
 const REMOVE_ADDRESS: u32 = 4;
 const PRIORITY: u32 = 4;
-const REFUSED: u32 = 4;
 
 /// The option with which a subflow is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,8 +38,6 @@ pub struct Options {
     pub mapping: Option<u64>,
     /// DATA_FIN: the position at which the data ends.
     pub data_fin: Option<u64>,
-    /// MP_TCPRST: the subflow is refused.
-    pub refused: bool,
     /// ADD_ADDR: the sender has another address.
     pub add_address: bool,
     /// The echo of an ADD_ADDR.
@@ -74,7 +71,6 @@ impl Options {
         let when = |there: bool, bytes: u32| if there { bytes } else { 0 };
         opening
             + dss
-            + when(self.refused, REFUSED)
             + when(self.add_address, ADD_ADDRESS[0])
             + when(self.echo, ADD_ADDRESS[1])
             + when(self.remove.is_some(), REMOVE_ADDRESS)

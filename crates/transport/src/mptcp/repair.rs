@@ -1,6 +1,7 @@
 //! Data that a subflow holds up is sent again on others.
 
 use super::connection::{Connection, Mode};
+use super::sending::piece_end;
 use super::subflow::Subflow;
 use crate::endpoint::Role;
 use crate::path::{PathState, PathStatus};
@@ -49,7 +50,7 @@ impl Connection {
         }
         if let Some(path) = self.idle_subflow() {
             let start = self.sending.una;
-            let end = self.sending.next.min(self.sending.pieces.end(start));
+            let end = self.sending.next.min(piece_end(start));
             // What the scheduler is about to give to a subflow again is left to it.
             let end = self.sending.again.first().map_or(end, |again| end.min(again.0));
             if end > start {

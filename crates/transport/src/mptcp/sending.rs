@@ -1,12 +1,20 @@
 //! The data that a connection has to send: what no subflow was given, what is outstanding, what is to be sent again.
 
-use super::pieces::Pieces;
 use super::repair::LEAST_TIMEOUT;
 use crate::ranges::RangeSet;
 use haltere_net::{Span, Time};
 
+/// Linux keeps the data of a connection in pieces (`mptcp_data_frag`): a header and data fill 32 KiB of memory. A subflow gets
+/// a piece as a whole, and one is sent again at a data-level timeout.
+const PIECE: u64 = (32 << 10) - PIECE_HEADER;
+const PIECE_HEADER: u64 = 40;
 /// The part of the send buffer that does not depend on subflows, bytes (`net.ipv4.tcp_wmem`, the first of three).
 pub(super) const LEAST_BUFFER: u64 = 4096;
+
+/// The end of the piece that holds the byte at `position`.
+pub(super) fn piece_end(position: u64) -> u64 {
+    (position / PIECE + 1).saturating_mul(PIECE)
+}
 
 /// The sending side of the data.
 #[derive(Debug)]
@@ -17,7 +25,6 @@ pub(super) struct Sending {
     pub finished: bool,
     /// The end of what the send buffer of the connection has taken.
     pub accepted: u64,
-    pub pieces: Pieces,
     /// The end of what subflows were given, `skipped` left out.
     pub next: u64,
     /// Data below `next` that no subflow was given: the scheduler took data from further back.
@@ -28,9 +35,8 @@ pub(super) struct Sending {
     pub edge: u64,
     /// Data that subflows were given and that is to be given to others, too.
     pub again: RangeSet,
-    /// Whether the end of the data is still to be announced, whether segments tell it, and whether it was acknowledged.
+    /// Whether DATA_FIN is to be sent, and whether it was acknowledged.
     pub fin_due: bool,
-    announced: bool,
     pub fin_acked: bool,
     /// Whether the scheduler was told that the window is closed.
     pub told_blocked: bool,
@@ -50,14 +56,12 @@ impl Sending {
             written: 0,
             finished: false,
             accepted: 0,
-            pieces: Pieces::default(),
             next: 0,
             skipped: RangeSet::default(),
             una: 0,
             edge: 0,
             again: RangeSet::default(),
             fin_due: false,
-            announced: false,
             fin_acked: false,
             told_blocked: false,
             timer: Time::NEVER,
@@ -114,25 +118,21 @@ impl Sending {
         self.accepted.saturating_sub(self.next) + self.left_out()
     }
 
-    /// The send buffer has room for `buffer` bytes: the process makes a call to write, if it finds room or does not know yet that there is
-    /// none. A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`). Returns whether it made one: what waits is given to
-    /// subflows at its end, even if it wrote nothing.
-    pub fn fill(&mut self, buffer: u64) -> bool {
-        let again = self.pieces.calls_again();
-        if !again && self.pieces.waits(self.memory(), buffer) {
-            return false;
+    /// The send buffer has room for `buffer` bytes. An application that wrote until it was full goes on when a third of it
+    /// is free (Linux: `sk_stream_is_writeable`). A buffer that is not full takes a piece as a whole (`mptcp_sendmsg`).
+    pub fn fill(&mut self, buffer: u64) {
+        if self.memory() > buffer / 3 * 2 {
+            return;
         }
-        let (before, end) = (self.accepted, self.pieces.call(self.accepted, self.written));
-        while self.accepted < end && self.memory() < buffer {
-            self.accepted += self.pieces.take(self.accepted, end - self.accepted, self.unassigned());
+        while self.accepted < self.written && self.memory() < buffer {
+            self.accepted = piece_end(self.accepted).min(self.written);
         }
-        self.pieces.rest(self.accepted, self.accepted - before);
-        again || self.accepted > before
     }
 
     /// The memory that the send buffer takes, bytes.
     fn memory(&self) -> u64 {
-        self.accepted.saturating_sub(self.una) + self.pieces.headers()
+        let pieces = self.accepted.div_ceil(PIECE).saturating_sub(self.una / PIECE);
+        self.accepted.saturating_sub(self.una) + pieces * PIECE_HEADER
     }
 
     /// Whether the application has more than the send buffer took.
@@ -155,22 +155,14 @@ impl Sending {
         self.una < self.next || (self.fin_sent() && !self.fin_acked)
     }
 
-    /// Announces the end of the data, if everything was given to subflows and it was not announced before. Returns whether it is time.
-    pub fn announce(&mut self) -> bool {
-        let now = self.fin_due && self.fin_sent();
-        self.announced |= now;
-        self.fin_due &= !now;
-        now
-    }
-
-    /// Whether everything was given to subflows.
+    /// Whether everything was given to subflows, so that DATA_FIN goes with the last of it.
     pub fn fin_sent(&self) -> bool {
         self.finished && self.next == self.written
     }
 
-    /// The end of the data, from when it is announced until it is acknowledged (Linux: `mptcp_data_fin_enabled`).
+    /// The end of the data, once everything was given to subflows.
     pub fn end(&self) -> Option<u64> {
-        (self.announced && !self.fin_acked).then_some(self.written)
+        self.fin_sent().then_some(self.written)
     }
 
     /// Whether the peer may acknowledge up to this position: it cannot have what no subflow was given.
@@ -191,9 +183,9 @@ impl Sending {
         let progress = position.min(self.written) > self.una || (fin && !self.fin_acked);
         self.una = self.una.max(position.min(self.written));
         self.fin_acked |= fin && self.fin_sent();
+        self.fin_due &= !self.fin_acked;
         if progress {
             self.again.remove_below(self.una);
-            self.pieces.forget_below(self.una);
         }
         progress
     }

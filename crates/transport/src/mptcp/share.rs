@@ -1,7 +1,7 @@
 //! Which subflow gets which data.
 
 use super::connection::{Connection, Mode};
-use super::sending::LEAST_BUFFER;
+use super::sending::{LEAST_BUFFER, piece_end};
 use super::subflow::Subflow;
 use crate::path::{PathState, PathView};
 use crate::scheduler::{Demand, Pick};
@@ -15,10 +15,10 @@ impl Connection {
             return self.give_all();
         }
         if self.sending.is_waiting() {
+            self.fill();
             if self.demand().waiting > 0 {
                 self.note_timeouts(now);
             }
-            self.scheduler.begin();
         }
         // Set if no subflow but this one has changed since the states of all were read.
         let mut changed = None;
@@ -81,12 +81,11 @@ impl Connection {
     }
 
     /// Fills the send buffer of the connection. It is as large as those of its open subflows together and the least that a socket
-    /// has (Linux: `__mptcp_sync_sndbuf`). A server's process, which writes, runs after the join of a subflow was answered.
-    /// Returns whether the process wrote.
-    pub(super) fn fill(&mut self) -> bool {
-        let open = self.live().filter(|s| s.tcp.is_established() && s.fourth.is_none());
+    /// has (Linux: `__mptcp_sync_sndbuf`).
+    fn fill(&mut self) {
+        let open = self.live().filter(|s| s.tcp.is_established());
         let buffers = open.map(|s| s.capacity).fold(LEAST_BUFFER, u64::saturating_add);
-        self.sending.fill(buffers)
+        self.sending.fill(buffers);
     }
 
     /// The data that there is to send.
@@ -189,7 +188,7 @@ impl Connection {
         let room = (view.capacity - (view.mss - 1).min(view.capacity)).saturating_sub(view.memory());
         let bytes = self.scheduler.burst().min(room).max(1);
         if self.scheduler.burst() > view.mss {
-            return most.min(self.sending.pieces.end(start.saturating_add(bytes - 1)) - start);
+            return most.min(piece_end(start.saturating_add(bytes - 1)) - start);
         }
         let unit = view.mss.max(1);
         most.min(bytes.div_ceil(unit).saturating_mul(unit))
@@ -228,29 +227,24 @@ impl Connection {
         self.sending.reinjected += self.sending.account(start, start + len);
     }
 
-    /// Everything that can be sent is sent, and the process runs. The send buffers grow of subflows on which segments have come and that
-    /// have not filled their windows (Linux: `tcp_check_space`), and the process writes if there is room. Returns whether it wrote.
-    pub(super) fn write_on(&mut self) -> bool {
-        let full = self.mode == Mode::Multipath && self.sending.is_full();
-        let Connection { subflows, config, .. } = self;
-        for subflow in subflows.iter_mut().flatten() {
-            if std::mem::take(&mut subflow.heard) && full {
-                subflow.expand(config);
-            }
+    /// Lets the send buffers of subflows grow while the application waits for room. Returns whether one did.
+    pub(super) fn expand(&mut self) -> bool {
+        if self.mode != Mode::Multipath || !self.sending.is_full() {
+            return false;
         }
-        full && self.fill()
+        let Connection { subflows, config, .. } = self;
+        subflows.iter_mut().flatten().fold(false, |grew, subflow| subflow.expand(config) | grew)
     }
 
-    /// Lets the send buffer of a subflow grow that has sent a super-segment and not filled its window: Linux looks after each
+    /// Reads the state of one subflow again, when it has sent a super-segment and not filled its window: Linux looks after each
     /// (`tcp_event_new_data_sent`).
-    pub(super) fn expand_after_sending(&mut self, at: usize) {
+    pub(super) fn expand_after_sending(&mut self, at: usize) -> bool {
         if self.mode != Mode::Multipath || !self.sending.is_full() {
-            return;
+            return false;
         }
         let Connection { subflows, config, .. } = self;
-        if let Some(subflow) = subflows.get_mut(at).and_then(Option::as_mut).filter(|s| !s.tcp.sends_together()) {
-            subflow.expand(config);
-        }
+        let subflow = subflows.get_mut(at).and_then(Option::as_mut);
+        subflow.is_some_and(|subflow| !subflow.tcp.sends_together() && subflow.expand(config))
     }
 
     /// Gives the coupled congestion control of a subflow the views of all subflows: it is about to learn of an

@@ -173,27 +173,12 @@ pub(super) struct Subflow {
     pub timeouts: u32,
     /// Whether it may have something to send.
     pub ready: bool,
-    /// Whether a segment has come on it since the process last ran.
-    pub heard: bool,
     /// The options that are to go out on it beside acknowledgements.
     pub owes: Owed,
-    /// The room that an acknowledgement offers which is made before the process reads.
-    pub promised: Option<u64>,
-    /// The window that it offered last.
-    pub told: u64,
-    /// The fourth segment of a join, if it is still to leave, before any data.
-    pub fourth: Option<Answer>,
     /// When its TCP wants to be called, as long as it is not `ready`.
     wake: Time,
     /// The largest congestion window for which the send buffer was sized.
     sized_for: u64,
-}
-
-/// The answer of a server to the third segment of a join.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    Accepted,
-    Refused,
 }
 
 /// Options that a subflow's next segment is to carry.
@@ -236,9 +221,6 @@ impl Subflow {
         }
         let mut connection = tcp::Connection::new(tcp);
         connection.share_window();
-        if joined {
-            connection.join();
-        }
         if config.mappings_apart {
             connection.keep_mappings_apart();
         }
@@ -257,11 +239,7 @@ impl Subflow {
             progress: Progress::default(),
             timeouts: 0,
             ready: true,
-            heard: false,
             owes: Owed::default(),
-            promised: None,
-            told: 0,
-            fourth: None,
             wake: Time::NEVER,
             sized_for: 0,
         }
@@ -279,15 +257,16 @@ impl Subflow {
         }
     }
 
-    /// Data may be sent on the first subflow at once, and on others when the peer has acknowledged them and that is answered (RFC
-    /// 8684 section 3.2).
+    /// Data may be sent on the first subflow at once, and on others when the peer has acknowledged them (RFC 8684 section
+    /// 3.2).
     fn may_carry(&self) -> bool {
-        !self.joined || (self.confirmed && self.fourth.is_none())
+        !self.joined || self.confirmed
     }
 
     /// Whether its send buffer takes data. A buffer that is not full takes a piece of data as a whole.
     pub fn has_place(&self) -> bool {
-        self.tcp.buffered() < self.capacity
+        let (in_flight, unsent) = self.tcp.holds();
+        in_flight.saturating_add(unsent).saturating_add(self.tcp.buffer_overhead()) < self.capacity
     }
 
     pub fn view(&self) -> PathView {
@@ -298,14 +277,18 @@ impl Subflow {
     }
 
     /// Lets the send buffer grow with the congestion window, when the window is not used for lack of data (Linux:
-    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`).
-    pub fn expand(&mut self, config: &Config) {
+    /// `tcp_should_expand_sndbuf`, `tcp_sndbuf_expand`). Returns whether it did.
+    pub fn expand(&mut self, config: &Config) -> bool {
         let window = self.tcp.window();
         let sized = window <= self.sized_for || config.send_buffer.is_some();
-        if !sized && self.tcp.has_room() && self.state().usable() {
-            self.sized_for = window;
-            self.capacity = self.capacity.max(buffer_for(window / self.tcp.mss(), config));
+        if sized || !self.tcp.has_room() || !self.state().usable() {
+            return false;
         }
+        self.sized_for = window;
+        let wanted = buffer_for(window / self.tcp.mss(), config);
+        let grows = wanted > self.capacity;
+        self.capacity = self.capacity.max(wanted);
+        grows
     }
 
     /// It has nothing to send before its next timer, unless something happens to it.

@@ -357,7 +357,6 @@ impl Config {
         cc::Config {
             role: self.role,
             mss: counted,
-            nominal: counted,
             wire: counted + u64::from(ip_udp),
             grain: if self.whole_segments { mss } else { 1 },
             connections: self.emulated_connections.into(),

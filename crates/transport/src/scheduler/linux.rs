@@ -92,10 +92,6 @@ impl PathScheduler for Linux {
         this_one(path, now)
     }
 
-    fn begin(&mut self) {
-        self.burst = None;
-    }
-
     fn on_given(&mut self, path: PathId, bytes: u64, _: Time) {
         if let Some((id, _, left)) = &mut self.burst
             && *id == path
@@ -170,13 +166,7 @@ mod tests {
         assert_eq!(scheduler.burst(), 3000);
         scheduler.on_given(PathId(0), 1000, NOW);
         paths[0].queued = 1000;
-        let mut again = scheduler.clone();
-        assert_eq!(again.pick(&paths, &small, NOW + Span::from_nanos(1)), Pick::On(PathId(1)));
-        again = scheduler.clone();
-        assert_eq!(again.pick(&paths, &small, NOW), Pick::On(PathId(0)), "the burst goes on");
-        again = scheduler.clone();
-        again.begin();
-        assert_eq!(again.pick(&paths, &small, NOW), Pick::On(PathId(1)), "data is given away anew");
+        assert_eq!(scheduler.pick(&paths, &small, NOW + Span::from_nanos(1)), Pick::On(PathId(1)));
         // Without window the path is picked, and the average stays.
         let none = Demand { window: 0, ..demand() };
         paths[0].pacing_rate = Some(Rate::from_bps(1));

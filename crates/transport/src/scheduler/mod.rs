@@ -91,9 +91,6 @@ pub trait PathScheduler: Send {
     /// [`Pick::WaitUntil`] the time at which it does.
     fn pick(&mut self, paths: &[PathView], demand: &Demand, now: Time) -> Pick;
 
-    /// A connection that fills send buffers begins to give away what waits: picks follow until nothing is left or no path takes more.
-    fn begin(&mut self) {}
-
     /// The path that was picked took this many bytes of new data.
     fn on_given(&mut self, _path: PathId, _bytes: u64, _now: Time) {}
 

@@ -46,7 +46,7 @@ pub(super) struct Rules {
     pub tso_defer: u32,
     pub small_queue: u64,
     pub send_buffer: u64,
-    pub wire: u32,
+    pub wire: u64,
     pub nagle: bool,
     pub byte_counting: bool,
 }
@@ -399,11 +399,6 @@ impl Config {
         u64::from(self.limited(self.mtu.saturating_sub(self.header()).max(64)))
     }
 
-    /// The data bytes of a segment of `mss` with the options of all segments alone: not those of MPTCP (Linux: `mss_cache`).
-    pub(super) fn nominal_mss(&self, mss: u64) -> u64 {
-        mss + u64::from(self.data_options)
-    }
-
     /// The configurations of all that are in its shadow.
     fn shadows(&self) -> impl Iterator<Item = &Config> {
         std::iter::successors(self.shadow.as_deref(), |config| config.shadow.as_deref())
@@ -414,7 +409,6 @@ impl Config {
         cc::Config {
             role: self.role,
             mss,
-            nominal: self.nominal_mss(mss),
             wire: u64::from(self.mtu),
             grain: if self.whole_segments { mss } else { 1 },
             connections: self.emulated_connections.into(),
@@ -452,6 +446,7 @@ impl Config {
     pub(super) fn rules(&self) -> Rules {
         let Config { prr, sack, rack, tlp, frto, undo, idle_restart, loss_threshold, unpaced, .. } = *self;
         let Config { tso, tso_least, tso_defer, small_queue, send_buffer, nagle, byte_counting, .. } = *self;
+        let wire = self.mss() + u64::from(self.header());
         // Linux checks `tcp_is_sack` for both.
         let (rack, tlp) = (rack && sack, tlp && sack);
         Rules {
@@ -469,7 +464,7 @@ impl Config {
             tso_defer,
             small_queue,
             send_buffer: if send_buffer == 0 { u64::MAX } else { send_buffer },
-            wire: self.mss() as u32 + self.header(),
+            wire,
             nagle,
             byte_counting,
         }

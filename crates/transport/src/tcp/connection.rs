@@ -6,7 +6,7 @@ use super::echo::EchoRule;
 use super::receiver::{Due, Receiver};
 use super::segment::{Kind, Segment};
 use super::sender::{Outgoing, Sender};
-use super::ticks::timestamp;
+use super::ticks::{Ticks, timestamp};
 use crate::Body;
 use crate::endpoint::{CloseReason, Endpoint, Event, Role, Stats, StreamId};
 use crate::spares::Spares;
@@ -46,8 +46,6 @@ pub(super) struct Handshake {
     pub early: bool,
     /// The codepoint with which the peer's packet of the handshake arrived, to be reflected (RFC 9768 section 3.1.1).
     reflect: Option<Ecn>,
-    /// Whether it is that of a subflow which joins a connection of MPTCP.
-    pub joins: bool,
 }
 
 /// One end of a TCP connection.
@@ -66,14 +64,16 @@ pub struct Connection {
     /// When a closed window is probed, or [`Time::NEVER`].
     persist: Time,
     persist_backoff: u32,
+    ticks: Ticks,
 }
 
 impl Connection {
     /// A connection that is not open yet. A client waits for [`Endpoint::connect`], a server for a SYN.
     pub fn new(config: Config) -> Connection {
         let tx = Sender::new(&config, &config.stream);
+        let ticks = tx.ticks;
         Connection {
-            rx: Receiver::new(&config),
+            rx: Receiver::new(&config, ticks),
             tx,
             config,
             state: State::Idle,
@@ -85,7 +85,6 @@ impl Connection {
                 timer: Time::NEVER,
                 early: false,
                 reflect: None,
-                joins: false,
             },
             events: VecDeque::new(),
             opened: false,
@@ -94,6 +93,7 @@ impl Connection {
             probe: false,
             persist: Time::NEVER,
             persist_backoff: 0,
+            ticks,
         }
     }
 
@@ -131,7 +131,7 @@ impl Connection {
         self.handshake.first_sent.get_or_insert(self.tx.clock.stamp(now));
         let span = SYN_TIMEOUT.scaled(1 << self.handshake.tries.min(6), 1);
         self.handshake.tries += 1;
-        self.handshake.timer = self.tx.ticks.deadline(now, span);
+        self.handshake.timer = self.ticks.deadline(now, span);
         let kind = if self.config.role == Role::Client { Kind::Syn } else { Kind::SynAck };
         let window_scale = self.rx.window_scale();
         let mss = u16::try_from(self.config.mtu.saturating_sub(self.config.base_header)).unwrap_or(u16::MAX);
@@ -140,7 +140,7 @@ impl Connection {
         self.put_syn_data(&mut segment, now);
         self.rx.acknowledge(&mut segment);
         // The window of a SYN is not scaled (RFC 7323 section 2.2).
-        segment.window = self.rx.offer_first(segment.ack, &self.config).min(65_535);
+        segment.window = segment.window.min(65_535);
         // A retransmitted SYN does not ask for ECN, which may be why the first was lost (section 6.1.1.1).
         if kind == Kind::Syn {
             let asks = self.config.ecn.filter(|_| self.handshake.tries == 1);
@@ -194,7 +194,6 @@ impl Connection {
     }
 
     fn bare_ack(&mut self, now: Time, spares: &mut Spares) -> Packet<Body> {
-        self.tx.last_bare = now;
         self.data_packet(Outgoing::plain(self.tx.nxt, 0), now, spares)
     }
 
@@ -226,7 +225,7 @@ impl Connection {
 
     fn establish(&mut self, window: u64, now: Time) {
         let rtt =
-            self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|sent| self.handshake_rtt(sent, now));
+            self.handshake.first_sent.filter(|_| self.handshake.tries == 1).map(|t| self.tx.clock.stamp(now).since(t));
         self.state = State::Established;
         self.handshake.timer = Time::NEVER;
         self.handshake.pending = false;
@@ -238,17 +237,6 @@ impl Connection {
         }
         self.tx.open(window, rtt, now);
         self.events.push_back(Event::Connected);
-    }
-
-    /// The first sample of the RTT: of a handshake whose first packet was sent once, at `sent`. The server of a subflow that joins has
-    /// timestamps alone, in whole milliseconds and at least one (Linux: `tcp_check_req` leaves out `tcp_synack_rtt_meas` for a request
-    /// with `drop_req`, so that `tcp_rcv_state_process` measures).
-    fn handshake_rtt(&self, sent: Time, now: Time) -> Span {
-        let now = self.tx.clock.stamp(now);
-        if !self.handshake.joins || self.config.role == Role::Client || !self.config.timestamps {
-            return now.since(sent);
-        }
-        Span::from_millis(timestamp(now).wrapping_sub(timestamp(sent)).max(1).into())
     }
 
     /// Takes a segment that arrived in a packet of `len` bytes. Returns whether it was acceptable.
@@ -375,7 +363,7 @@ impl Connection {
             self.persist = Time::NEVER;
         } else if self.persist == Time::NEVER {
             let span = self.tx.rto().max(PERSIST_MIN).scaled(1 << self.persist_backoff.min(9), 1);
-            self.persist = self.tx.ticks.deadline(now, span.min(Span::from_secs(120)));
+            self.persist = self.ticks.deadline(now, span.min(Span::from_secs(120)));
         }
     }
 }

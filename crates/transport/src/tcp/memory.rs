@@ -3,6 +3,15 @@
 use super::config::NetworkCard;
 use std::collections::VecDeque;
 
+/// Data that is held behind a gap.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Held {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Bytes of memory that it takes.
+    pub memory: u64,
+}
+
 /// A buffer of segments that follow one another (Linux: `struct sk_buff`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Buffer {
@@ -14,7 +23,7 @@ struct Buffer {
 
 /// How a segment behind a gap was stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stored {
+pub(super) enum Stored {
     /// With the segments before it.
     Together,
     /// In a buffer of its own.
@@ -23,7 +32,7 @@ pub(crate) enum Stored {
 
 /// The buffers in which a receiver's segments wait.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Buffers {
+pub(super) struct Buffers {
     /// Buffers behind gaps, if there are any.
     behind: Option<Box<Behind>>,
     /// Buffers in order, which nobody has read yet.
@@ -60,7 +69,7 @@ impl Buffers {
 
     /// Stores `[start, end)`, which is new and behind a gap, with the data before it if there is room (Linux:
     /// `tcp_data_queue_ofo`, `skb_try_coalesce`).
-    pub(crate) fn store(&mut self, start: u64, end: u64, card: NetworkCard) -> Stored {
+    pub(super) fn store(&mut self, start: u64, end: u64, card: NetworkCard) -> Stored {
         let Behind { list, memory: all } = &mut **self.behind.get_or_insert_default();
         let place = match list.back() {
             Some(last) if start < last.start => list.partition_point(|buffer| buffer.start < start),
@@ -88,17 +97,17 @@ impl Buffers {
 
     /// A segment with `len` bytes of data in order arrived (Linux: `tcp_queue_rcv`).
     #[inline]
-    pub(crate) fn append(&mut self, len: u64, card: NetworkCard) {
+    pub(super) fn append(&mut self, len: u64, card: NetworkCard) {
         self.queue.append(len, 1, card.memory(len), card);
     }
 
     /// The memory of all that waits, in order or behind gaps, bytes (Linux: `sk_rmem_alloc`).
-    pub(crate) fn taken(&self) -> u64 {
+    pub(super) fn taken(&self) -> u64 {
         self.memory() + u64::from(self.queue.memory)
     }
 
     /// The data that was held below `next` is in order now (Linux: `tcp_ofo_queue`).
-    pub(crate) fn release(&mut self, next: u64, card: NetworkCard) {
+    pub(super) fn release(&mut self, next: u64, card: NetworkCard) {
         let Some(behind) = &mut self.behind else { return };
         while let Some(buffer) = behind.list.front().copied().filter(|buffer| buffer.start < next) {
             behind.list.pop_front();
@@ -112,7 +121,7 @@ impl Buffers {
 
     /// All that is in order is read. Returns the bytes of its first buffer.
     #[inline]
-    pub(crate) fn read(&mut self) -> u64 {
+    pub(super) fn read(&mut self) -> u64 {
         std::mem::take(&mut self.queue).first.into()
     }
 }

@@ -49,7 +49,5 @@ mod window;
 pub use config::Config;
 pub use connection::Connection;
 pub use echo::EchoRule;
-pub(crate) use memory::Buffers;
 pub use segment::Segment;
-pub(crate) use ticks::whole_micros;
 pub(crate) use window::Window;

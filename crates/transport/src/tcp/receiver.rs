@@ -10,10 +10,10 @@ mod telling;
 
 use super::config::Config;
 use super::echo::{Asks, Echo};
-use super::memory::Buffers;
+use super::memory::{Buffers, Held};
 use super::segment::Segment;
 use super::sender::Sender;
-use super::ticks::{is_older, timestamp};
+use super::ticks::{Ticks, is_older, timestamp};
 use super::window::{Arrival, Window};
 use crate::ranges::RangeSet;
 use crate::reassembly::{Reassembly, Waiting};
@@ -79,8 +79,7 @@ pub(super) struct Receiver {
     /// Bytes that may remain unacknowledged, in full segments. One more byte triggers an acknowledgement.
     tolerated: u32,
     hurried: bool,
-    /// When data came last; [`Time::NEVER`] before any did.
-    last_data: Time,
+    last_data: Option<Time>,
     compression: Span,
     /// See [`Config::ack_window`], the window that was offered last, and whether the next acknowledgement offers as much.
     ack_window: bool,
@@ -97,14 +96,13 @@ pub(super) struct Receiver {
     duplicates_at: u64,
     /// Whether the acknowledgement that is due waits for a process that reads, which takes it some time by its host's clock.
     reading: bool,
-    /// Whether an acknowledgement was due before the application read, has not left yet, and has its window already; and
-    /// when another follows it, because reading opened the window much.
+    /// Whether an acknowledgement was due before the application read, has not left yet, and has its window already.
     promised: bool,
-    reopened: Due,
     /// When what is compressed is sent; [`Time::NEVER`] if nothing is.
     compressed_until: Time,
     /// When the timer of delayed acknowledgements expires. It runs on when an acknowledgement was sent before.
     delay_timer: Time,
+    ticks: Ticks,
     recent_timestamp: u32,
     pub echo: Echo,
     /// An acknowledgement that is sent before any other: its position, and whether it echoes marks.
@@ -131,7 +129,7 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    pub(super) fn new(config: &Config) -> Receiver {
+    pub(super) fn new(config: &Config, ticks: Ticks) -> Receiver {
         Receiver {
             next: 0,
             fin: None,
@@ -155,7 +153,7 @@ impl Receiver {
             delay_max: config.max_ack_delay,
             tolerated: config.ack_every.saturating_sub(1),
             hurried: config.hurried_acks,
-            last_data: Time::NEVER,
+            last_data: None,
             compression: if config.sack { config.sack_compression } else { Span::ZERO },
             ack_window: config.ack_window,
             offered: 0,
@@ -170,9 +168,9 @@ impl Receiver {
             duplicates_at: 0,
             reading: false,
             promised: false,
-            reopened: Due::No,
             compressed_until: Time::NEVER,
             delay_timer: Time::ZERO,
+            ticks,
             recent_timestamp: 0,
             echo: Echo::default(),
             early: None,
@@ -274,7 +272,7 @@ impl Receiver {
             self.duplicate = (start, self.next);
         }
         let had_gap = !self.out_of_order.is_empty();
-        let stored = self.buffers.memory();
+        let stored = self.stored();
         let fresh = u64::from(s.len).saturating_sub(self.next - start);
         self.next = end;
         self.rtt.bound(now, end, self.offered.into());
@@ -305,19 +303,15 @@ impl Receiver {
             self.opens = !self.ack_window || self.selected() >= self.offered.into();
             self.schedule_duplicate(now, own);
         } else {
-            self.schedule(now, own);
+            self.schedule(now, own.rtt.srtt());
         }
-    }
-
-    fn last_data(&self) -> Option<Time> {
-        Some(self.last_data).filter(|&last| last < Time::NEVER)
     }
 
     /// Linux's `tcp_event_data_recv`: the delay of acknowledgements follows the interval between arrivals. Both are counted
     /// in whole ticks.
     #[inline]
-    fn note_data(&mut self, len: u64, stored: u64, ecn: Ecn, now: Time, own: &Sender) {
-        match self.last_data() {
+    fn note_data(&mut self, len: u64, stored: Held, ecn: Ecn, now: Time, own: &Sender) {
+        match self.last_data {
             // With the least delay, nothing changes while data comes without pauses.
             Some(last) if self.delay == DELAY_MIN && now.since(last) <= DELAY_MIN / 4 => {}
             None => {
@@ -325,18 +319,18 @@ impl Receiver {
                 self.delay = DELAY_MIN;
             }
             Some(last) => {
-                let (gap, half) = (own.ticks.between(last, now), own.ticks.whole(self.delay / 2));
+                let (gap, half) = (self.ticks.between(last, now), self.ticks.whole(self.delay / 2));
                 if gap <= DELAY_MIN / 2 {
                     self.delay = half + DELAY_MIN / 2;
                 } else if gap < self.delay {
                     self.delay = (half + gap).min(self.delay_max);
-                } else if own.ticks.outlasts(gap, own.rto()) {
+                } else if self.ticks.outlasts(gap, own.rto()) {
                     // After a long pause the sender may have restarted from a small window.
                     self.quick = self.quick_start;
                 }
             }
         }
-        self.last_data = now;
+        self.last_data = Some(now);
         self.take_mark(ecn);
         self.offer_more(Arrival::InOrder { len }, stored);
     }
@@ -366,10 +360,15 @@ impl Receiver {
 
     /// Grows the window with each data packet while there is room. The peer is informed at once (Linux:
     /// `tcp_grow_window`).
-    fn offer_more(&mut self, arrival: Arrival, stored: u64) {
+    fn offer_more(&mut self, arrival: Arrival, stored: Held) {
         if self.window.grow(arrival, self.mss, stored) && self.hurried {
             self.quick |= 1;
         }
+    }
+
+    /// The data that is held behind a gap.
+    fn stored(&self) -> Held {
+        Held { bytes: self.held, memory: self.buffers.memory() }
     }
 
     fn enter_quick(&mut self) {
@@ -390,7 +389,7 @@ impl Receiver {
     /// RFC 5681 section 4.2, RFC 9293 section 3.8.6.3: acknowledges every second full segment; in quick mode at once,
     /// otherwise delayed.
     #[inline]
-    fn schedule(&mut self, now: Time, own: &Sender) {
+    fn schedule(&mut self, now: Time, srtt: Option<Span>) {
         if self.due == Due::Now {
             return;
         }
@@ -400,10 +399,10 @@ impl Receiver {
         }
         let mut delay = self.delay;
         if delay > DELAY_MIN {
-            let cap = own.rtt.srtt().map_or(self.delay_max, |r| r.max(DELAY_MIN).min(self.delay_max));
+            let cap = srtt.map_or(self.delay_max, |r| r.max(DELAY_MIN).min(self.delay_max));
             delay = delay.min(cap);
         }
-        let at = own.ticks.deadline(now, delay.min(self.delay_max));
+        let at = self.ticks.deadline(now, delay.min(self.delay_max));
         self.due = match self.due {
             Due::At(earlier) => Due::At(earlier.min(at)),
             _ => Due::At(at),
@@ -415,7 +414,7 @@ impl Receiver {
 
     /// Our side sends data soon after it received some. In such a dialogue, data segments carry the ACKs.
     pub(super) fn on_data_sent(&mut self, now: Time) {
-        self.interactive |= self.last_data().is_some_and(|t| now.since(t) < self.delay);
+        self.interactive |= self.last_data.is_some_and(|t| now.since(t) < self.delay);
     }
 
     /// When an acknowledgement must go out.
@@ -457,21 +456,6 @@ impl Receiver {
         self.acknowledge_now();
     }
 
-    /// Whether the peer is told at once that reading has opened the window to `new` bytes, when `left` are left of the one that it knows
-    /// (Linux: `tcp_cleanup_rbuf`).
-    fn doubles(&self, left: u64, new: u64) -> bool {
-        2 * left <= self.window.clamp && new > 0 && new >= 2 * left
-    }
-
-    /// Requests an acknowledgement with the window of after the application read. One that was due before leaves before it.
-    fn acknowledge_again(&mut self, due: Due) {
-        if self.promised {
-            self.reopened = due;
-        } else {
-            self.acknowledge_now();
-        }
-    }
-
     /// Requests an acknowledgement at once.
     pub(super) fn acknowledge_now(&mut self) {
         (self.due, self.told) = (Due::Now, false);
@@ -483,7 +467,7 @@ impl Receiver {
         self.next - fin - self.read
     }
 
-    /// Takes these bytes. Requests a window update if that doubled the window. Requests an acknowledgement if the
+    /// Takes these bytes. Requests a window update if that opened the window much. Requests an acknowledgement if the
     /// last of them was pushed, either once outside a dialogue or more than once (Linux: `tcp_cleanup_rbuf`). That leaves once the process
     /// has `read`, if that takes time.
     pub(super) fn take(&mut self, now: Time, read: Option<Time>) -> u64 {
@@ -496,11 +480,9 @@ impl Receiver {
         }
         self.read += bytes;
         self.tune(now, bytes);
-        if bytes > 0 && self.shared.is_none() && self.window.edge > 0 {
-            let left = self.window.edge.saturating_sub(self.next);
-            if self.doubles(left, self.selected()) {
-                self.acknowledge_again(read.map_or(Due::Now, Due::At));
-            }
+        let advertised = self.window.edge.saturating_sub(self.next);
+        if advertised < 2 * self.mss && self.window.space >= 4 * self.mss && self.window.edge > 0 {
+            self.due = Due::Now;
         }
         // Data that did not open the window is acknowledged once it is read (Linux: `tcp_cleanup_rbuf`).
         if self.ack_window && bytes > 0 && self.exceeds() {

@@ -43,7 +43,7 @@ pub(super) struct Episode {
     /// The position of the head when the episode began; set while the reduction may be undone.
     pub(super) undo_marker: Option<u64>,
     /// Retransmissions that D-SACK has not yet reported as spurious; -1 before the first.
-    pub(super) undo_retrans: i32,
+    pub(super) undo_retrans: i64,
     /// Whether an undo restores the window. A reduction by marks is not restored (Linux: `prior_ssthresh`).
     revocable: bool,
     /// Timestamp of the first retransmission.
@@ -72,7 +72,7 @@ impl Episode {
 
     pub(super) fn on_retransmitted(&mut self, now: Time) {
         self.retrans_stamp.get_or_insert(timestamp(now));
-        self.undo_retrans = self.undo_retrans.max(0).saturating_add(1);
+        self.undo_retrans = self.undo_retrans.max(0) + 1;
     }
 
     /// A retransmission was not sent after all.
@@ -321,10 +321,10 @@ impl Sender {
         if !self.rules.undo {
             return;
         }
-        let probe = u32::from(self.tlp.is_some_and(|t| t.retransmission));
-        let out = self.board.retransmitted() + probe;
+        let probe = i64::from(self.tlp.is_some_and(|t| t.retransmission));
+        let out = i64::from(self.board.retransmitted()) + probe;
         self.episode.undo_marker = Some(self.una);
-        self.episode.undo_retrans = if out == 0 { -1 } else { i32::try_from(out).unwrap_or(i32::MAX) };
+        self.episode.undo_retrans = if out == 0 { -1 } else { out };
     }
 
     /// Takes the reduction back and all that is marked lost for delivered.

@@ -9,8 +9,6 @@ use haltere_net::Time;
 use haltere_net::incident::LossSign;
 use std::collections::VecDeque;
 
-mod groups;
-
 /// The history of a segment, as a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Marks(u8);
@@ -26,8 +24,6 @@ impl Marks {
     pub(super) const EVER_RETRANS: Marks = Marks(8);
     /// It was sent with PSH, and every retransmission will be.
     const PUSHED: Marks = Marks(16);
-    /// It begins a mapping of MPTCP: its memory is never joined with that of the segment before it.
-    const APART: Marks = Marks(32);
 
     pub(super) fn has(self, other: Marks) -> bool {
         self.0 & other.0 != 0
@@ -94,8 +90,6 @@ pub(super) struct Scoreboard {
     records: VecDeque<Record>,
     /// How many records begin a super-segment.
     super_segments: u32,
-    /// Whether super-segments are split and joined as Linux does when SACKs come. Only the memory that they take tells.
-    pub(super) regroups: bool,
     /// Number of the first record; numbers never repeat within a window.
     base: u32,
     oldest: u32,
@@ -120,7 +114,6 @@ impl Default for Scoreboard {
         Scoreboard {
             records: VecDeque::new(),
             super_segments: 0,
-            regroups: false,
             base: 0,
             oldest: NONE,
             newest: NONE,
@@ -219,12 +212,9 @@ impl Scoreboard {
     /// Records a new segment.
     #[inline(always)]
     pub(super) fn push(&mut self, segment: &Outgoing, sent: Time, tx: TxState) {
-        let &Outgoing { seq, len, fin, begins, push, apart, .. } = segment;
+        let &Outgoing { seq, len, fin, begins, push, .. } = segment;
         let (n, end) = (self.base.wrapping_add(self.records.len() as u32), seq + u64::from(len) + u64::from(fin));
-        let mut marks = if push { Marks::PUSHED } else { Marks::default() };
-        if apart {
-            marks.set(Marks::APART);
-        }
+        let marks = if push { Marks::PUSHED } else { Marks::default() };
         self.transmissions += 1;
         let (order, older) = (self.transmissions, self.newest);
         self.super_segments += u32::from(begins);
@@ -261,9 +251,6 @@ impl Scoreboard {
                     self.mark_sacked(n, &record, high_seq, highest, out);
                 }
                 n = n.wrapping_add(1);
-            }
-            if self.regroups {
-                self.regroup(start, end);
             }
         });
         self.sacked_ranges = ranges;
@@ -353,6 +340,11 @@ impl Scoreboard {
             }
         }
         self.sacked_ranges.remove_below(una);
+    }
+
+    /// How many super-segments are kept. One counts as long as its first segment is.
+    pub(super) fn super_segments(&self) -> u64 {
+        u64::from(self.super_segments)
     }
 
     /// Frees the memory of a long flight if nothing is in flight.
@@ -497,6 +489,25 @@ impl Scoreboard {
             self.hint = self.hint.wrapping_add(1);
         }
         None
+    }
+
+    /// How many segments can be retransmitted together, at most `most`: the next one to retransmit and those that
+    /// follow it in the same super-segment. The rest begins a super-segment of its own.
+    pub(super) fn lost_together(&mut self, most: u64) -> u64 {
+        let waits = |m: Marks| m.has(Marks::LOST) && !m.has(Marks::SACKED) && !m.has(Marks::RETRANS);
+        let mut count = 1;
+        while let Some(record) = self.at_mut(self.hint.wrapping_add(count)) {
+            if record.begins || !waits(record.marks) {
+                break;
+            }
+            if u64::from(count) >= most {
+                record.begins = true;
+                self.super_segments += 1;
+                break;
+            }
+            count += 1;
+        }
+        u64::from(count)
     }
 
     /// The segment that was sent last carries PSH.

@@ -129,7 +129,8 @@ impl Segment {
         let options = match self.kind {
             Kind::Syn if self.len > 0 => FAST_OPEN_OPTIONS,
             Kind::Syn | Kind::SynAck => SYN_OPTIONS,
-            Kind::Reset | Kind::Data => {
+            Kind::Reset => 0,
+            Kind::Data => {
                 let stamps = if self.timestamp != 0 { TIMESTAMP_OPTION } else { 0 };
                 let sack = if self.sacks > 0 { 4 + 8 * u32::from(self.sacks) } else { 0 };
                 stamps + sack

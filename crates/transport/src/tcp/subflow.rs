@@ -2,8 +2,8 @@
 //! acknowledged, and shares one receive window among all subflows.
 
 use super::connection::{Connection, State};
-use super::receiver::Due;
 use super::sender::Sender;
+use super::supersegment::LARGEST;
 use crate::cc;
 use crate::path::{PathState, PathView};
 use haltere_net::{PathId, Span, Time};
@@ -37,11 +37,13 @@ impl Sender {
         }
     }
 
-    /// The memory that its send buffer takes, bytes (Linux: `sk_wmem_queued`): all that is not acknowledged in order, and a descriptor
-    /// for each super-segment.
-    pub(super) fn buffered(&self) -> u64 {
-        let descriptors = self.board.super_segments() + self.unsent_chunks();
-        self.written.saturating_sub(self.una) + descriptors * DESCRIPTOR
+    /// Bytes that its send buffer keeps beside those in flight and those that are not sent (Linux: `sk_wmem_queued`): all that
+    /// is not acknowledged in order, and a descriptor for each super-segment.
+    pub(super) fn buffer_overhead(&self) -> u64 {
+        let unsent = self.unsent();
+        let counted = self.in_flight() + unsent;
+        let descriptors = self.board.super_segments() + unsent.div_ceil(LARGEST);
+        self.written.saturating_sub(self.una).saturating_sub(counted) + descriptors * DESCRIPTOR
     }
 
     /// The view that others have of the subflow.
@@ -55,7 +57,7 @@ impl Sender {
             in_flight: self.in_flight(),
             queued: self.unsent(),
             capacity: u64::MAX,
-            buffered: Some(self.buffered()),
+            overhead: self.buffer_overhead(),
             mss: self.mss,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min(),
@@ -72,8 +74,8 @@ impl Sender {
 }
 
 /// The memory of an empty descriptor of a segment or super-segment in a send buffer, bytes (Linux: `SKB_TRUESIZE` of the
-/// smallest head, `SKB_SMALL_HEAD_SIZE`, on 64-bit machines, in a kernel that is built with tunnels and wireless networks).
-const DESCRIPTOR: u64 = 960;
+/// smallest head, on 64-bit machines).
+const DESCRIPTOR: u64 = 896;
 
 impl Connection {
     /// The state that others see: whether it may carry data.
@@ -107,12 +109,8 @@ impl Connection {
         self.rx.held
     }
 
-    /// Appends data. It is stored apart from what waits if a part of that was sent: its mapping changes no more (Linux:
-    /// `mptcp_skb_can_collapse_to`).
+    /// Appends data.
     pub(crate) fn give(&mut self, bytes: u64) {
-        if self.tx.together.is_split(self.tx.nxt) && self.tx.together.ends_at(self.tx.written) {
-            self.cut();
-        }
         self.tx.write(bytes);
     }
 
@@ -133,9 +131,9 @@ impl Connection {
         (self.tx.in_flight(), self.tx.unsent())
     }
 
-    /// The memory that its send buffer takes, bytes.
-    pub(crate) fn buffered(&self) -> u64 {
-        self.tx.buffered()
+    /// Bytes that its send buffer keeps beside these.
+    pub(crate) fn buffer_overhead(&self) -> u64 {
+        self.tx.buffer_overhead()
     }
 
     /// Whether everything that was given is acknowledged.
@@ -192,11 +190,8 @@ impl Connection {
 
     /// Gives the congestion control the views of all paths of the connection. An empty list uncouples it.
     pub(crate) fn set_siblings(&mut self, views: &[PathView]) {
-        if self.tx.siblings.len() == views.len() {
-            self.tx.siblings.copy_from_slice(views);
-        } else {
-            self.tx.siblings = views.into();
-        }
+        self.tx.siblings.clear();
+        self.tx.siblings.extend_from_slice(views);
     }
 
     /// Reduces the window, because the path held back the others (C. Raiciu et al., "How hard can it be?", NSDI 2012,
@@ -207,7 +202,7 @@ impl Connection {
 
     /// The subflow is all there is: it has a receive window of its own, and its acknowledgements have room for `blocks` of SACK.
     pub(crate) fn be_alone(&mut self, blocks: u32) {
-        (self.tx.mapped, self.tx.board.regroups) = (false, false);
+        self.tx.mapped = false;
         self.rx.be_alone(blocks);
     }
 
@@ -216,19 +211,14 @@ impl Connection {
         self.rx.share_window();
     }
 
-    /// The subflow joins a connection.
-    pub(crate) fn join(&mut self) {
-        self.handshake.joins = true;
-    }
-
     /// Segments that are sent together end where a mapping ends.
     pub(crate) fn keep_mappings_apart(&mut self) {
-        (self.tx.mapped, self.tx.board.regroups) = (true, true);
+        self.tx.mapped = true;
     }
 
-    /// The receive buffer of the connection has room for a window of `clamp` bytes, and `taken` bytes of memory are taken in it.
-    pub(crate) fn set_receive_room(&mut self, clamp: u64, taken: u64) {
-        self.rx.set_room(clamp, taken);
+    /// The receive buffer of the connection has room for a window of `clamp` bytes, of which `held` are taken.
+    pub(crate) fn set_receive_room(&mut self, clamp: u64, held: u64) {
+        self.rx.set_room(clamp, held);
     }
 
     /// The window that the subflow would offer: it grows with the packets that arrive on it.
@@ -236,29 +226,13 @@ impl Connection {
         self.rx.space()
     }
 
-    /// Whether it acknowledges at once what has arrived, before the process reads it.
-    pub(crate) fn acknowledges_at_once(&self) -> bool {
-        self.rx.due() == Due::Now
-    }
-
-    /// The application has read, so that the connection has room for `room` bytes; the subflow offered `told` last. Tells the new window at
-    /// once if it is much larger.
-    pub(crate) fn reopen(&mut self, room: u64, told: u64) {
-        self.rx.reopen(room, told);
-    }
-
     /// The connection offers this window with the acknowledgement that is being sent. The subflow accepts what fits.
     pub(crate) fn offer_window(&mut self, window: u64) {
         self.rx.offer(window);
     }
 
-    /// The RTT as the receiving half measures it, in whole microseconds; zero before it did.
-    pub(crate) fn receiver_rtt(&self) -> Span {
+    /// The RTT as the receiving half measures it, if it did.
+    pub(crate) fn receiver_rtt(&self) -> Option<Span> {
         self.rx.rtt()
-    }
-
-    /// The share of its receive buffer that is window, in 256ths.
-    pub(crate) fn receive_share(&self) -> u8 {
-        self.rx.window_share()
     }
 }

@@ -23,15 +23,12 @@ const PATIENCE: Span = Span::from_millis(1);
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SuperSegment {
     /// The number of its segments that are still to be sent now.
-    left: u16,
-    /// The segments of a whole chunk of the application's data.
-    chunk: u16,
+    left: u32,
     /// The number of its bytes that were sent.
     bytes: u32,
     /// Whether it is a retransmission.
     again: bool,
-    /// The contiguous part of the data at the head of the queue: its bytes, sent or not, and the position at which it ends.
-    len: u32,
+    /// The position at which the contiguous part of the data at the head of the queue ends.
     end: u64,
     /// The position of the first whole chunk of the data; and whether the data being written is sent at once.
     origin: u64,
@@ -64,30 +61,6 @@ impl SuperSegment {
     /// Whether the congestion window blocked the last super-segment. The call clears the flag.
     pub(super) fn waited_for_window(&mut self) -> bool {
         std::mem::take(&mut self.waits)
-    }
-
-    fn start(&self) -> u64 {
-        self.end.saturating_sub(self.len.into())
-    }
-
-    /// The contiguous part of the data at the head of the queue lies between two positions.
-    fn hold(&mut self, start: u64, end: u64) {
-        (self.len, self.end) = ((end - start) as u32, end);
-    }
-
-    /// Whether the contiguous part of the data at the head of the queue begins at a position.
-    pub(super) fn is_apart(&self, seq: u64) -> bool {
-        self.start() == seq
-    }
-
-    /// Whether a part of the contiguous data at the head of the queue was sent, when everything was up to `nxt`.
-    pub(super) fn is_split(&self, nxt: u64) -> bool {
-        self.start() < nxt && nxt < self.end
-    }
-
-    /// Whether the contiguous part of the data at the head of the queue ends at a position.
-    pub(super) fn ends_at(&self, position: u64) -> bool {
-        self.end == position
     }
 
     /// Data is written after the data that ended at `end`.
@@ -150,21 +123,21 @@ impl Sender {
         let mss = self.mss;
         let (len, quota, most) = self.next_together(window, room);
         self.together.waits = false;
-        if len > mss && self.waits_for_more(window, room, most, len, now) {
+        if len > mss && self.waits_for_more(window, room * mss, most * mss, len, now) {
             return false;
         }
         let segments = len.div_ceil(mss).clamp(1, quota.max(1));
         if self.is_held_back(segments, Repair::No) {
             return false;
         }
-        self.together.left = segments as u16;
+        self.together.left = segments as u32;
         true
     }
 
     /// New data is sent now, and waits for nothing.
     pub(super) fn fill_together(&mut self, window: u64, room: u64) {
         let (len, quota, _) = self.next_together(window, room);
-        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1)) as u16;
+        self.together.left = len.div_ceil(self.mss).clamp(1, quota.max(1)) as u32;
     }
 
     /// The bytes of new data that can go together, for how many segments the window has room, and how many at most go together.
@@ -178,46 +151,19 @@ impl Sender {
         if self.mapped && (1..=self.nxt).contains(&self.together.end) {
             self.together.origin = self.nxt;
         }
-        let (origin, chunk) = (self.together.origin, self.chunk());
+        let (origin, chunk) = (self.together.origin, (LARGEST / mss).max(1) * mss);
         // The application's data is stored in chunks. Data that is too small is filled up from the next chunk.
         let written = self.written.min(self.cuts.next());
         let next_end = |at: u64| (origin + ((at - origin) / chunk + 1) * chunk).min(written);
         if self.together.end <= self.nxt {
-            self.together.hold(self.nxt, next_end(self.nxt));
+            self.together.end = next_end(self.nxt);
         }
         let wanted = self.nxt + quota * mss;
         // Chunks with mappings of their own stay apart (`mptcp_skb_can_collapse`).
         if self.together.end < wanted && !self.mapped {
-            self.together.hold(self.together.start(), wanted.min(next_end(self.together.end)));
+            self.together.end = wanted.min(next_end(self.together.end));
         }
         (self.together.end - self.nxt, quota, most)
-    }
-
-    /// The bytes of a whole chunk of the application's data.
-    fn chunk(&self) -> u64 {
-        u64::from(self.together.chunk.max(1)) * self.mss
-    }
-
-    /// Data is about to be written: chunks are as large as super-segments can be, and at most half of the largest window that the peer
-    /// has offered (Linux: `tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`). Chunks of a stream that wait to be sent stay as they are.
-    pub(super) fn size_chunks(&mut self) {
-        if self.mapped || self.unsent() == 0 {
-            self.together.chunk = (LARGEST.min(self.largest_window / 2) / self.mss) as u16;
-        }
-    }
-
-    /// In how many chunks the data is stored that is not sent. A mapping of MPTCP begins one of its own.
-    pub(super) fn unsent_chunks(&self) -> u64 {
-        let chunk = self.chunk();
-        let (mut at, mut origin, mut count) = (self.nxt, self.together.origin.min(self.nxt), 0);
-        if self.mapped && (1..=self.nxt).contains(&self.together.end) {
-            origin = self.nxt;
-        }
-        for end in self.cuts.iter().chain([self.written]).filter(|&end| end > self.nxt) {
-            count += (end - origin).div_ceil(chunk) - (at - origin) / chunk;
-            (at, origin) = (end, end);
-        }
-        count
     }
 
     /// The next lost segment is to be retransmitted, together with lost segments of the same group
@@ -226,7 +172,7 @@ impl Sender {
         let window = self.window();
         let room = window.saturating_sub(self.in_flight()) / self.mss;
         let most = room.min(self.largest_together(window));
-        self.together.left = self.board.lost_together(most.max(1)) as u16;
+        self.together.left = self.board.lost_together(most.max(1)) as u32;
         self.together.again = true;
     }
 
@@ -245,27 +191,20 @@ impl Sender {
         ((paced + short_path).min(limit) / self.mss).max(least)
     }
 
-    /// The bytes of a window, as Linux counts them from its segments.
-    fn in_nominal(&self, window: u64) -> u64 {
-        if self.nominal() == self.mss { window } else { window / self.mss * self.nominal() }
-    }
-
-    /// `tcp_tso_should_defer`: the congestion window of `window` bytes has room for `room` segments, a whole super-segment has `most`,
-    /// and the data at the head has `len` bytes.
+    /// `tcp_tso_should_defer`: `room` bytes of the congestion window are free, a whole super-segment has `most` bytes,
+    /// and the data at the head has `len`.
     fn waits_for_more(&mut self, window: u64, room: u64, most: u64, len: u64, now: Time) -> bool {
         let divisor = u64::from(self.rules.tso_defer);
         if divisor == 0
             || self.phase >= Phase::Recovery
-            || self.clock.read(now).since(self.clock.read(self.last_send.max(self.last_bare)).max(self.pacer.next()))
-                > PATIENCE
+            || self.clock.read(now).since(self.clock.read(self.last_send).max(self.pacer.next())) > PATIENCE
         {
             return false;
         }
-        let (room, most) = (room * self.nominal(), most * self.nominal());
         let offered = self.window_end.saturating_sub(self.nxt);
         let limit = room.min(offered);
-        let last = self.together.end == self.written;
-        let window = self.in_nominal(window).min(self.window_end.saturating_sub(self.una));
+        let last = self.together.end == self.written && !self.more;
+        let window = window.min(self.window_end.saturating_sub(self.una));
         if limit >= most || (!last && limit >= len) || limit >= window / divisor {
             return false;
         }
@@ -282,34 +221,5 @@ impl Sender {
             return true;
         }
         !(last && self.fin)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cc::CUBIC;
-    use crate::endpoint::Role;
-    use crate::tcp::Config;
-    use haltere_net::rng::Streams;
-
-    #[test]
-    fn data_that_waits_is_stored_in_chunks_and_a_mapping_begins_one() {
-        let config = Config::new(Role::Server, CUBIC, Streams::new(1, 0).named("test"));
-        let mut sender = Sender::new(&config, &config.stream);
-        sender.offer(4 * LARGEST);
-        sender.size_chunks();
-        let chunk = sender.chunk();
-        assert_eq!((chunk % sender.mss, LARGEST / chunk), (0, 1));
-        assert_eq!(sender.unsent_chunks(), 0);
-        sender.mapped = true;
-        sender.written = 2 * chunk;
-        assert_eq!(sender.unsent_chunks(), 2);
-        sender.nxt = sender.mss;
-        assert_eq!(sender.unsent_chunks(), 2, "the rest of the first is one, too");
-        sender.nxt = chunk;
-        assert_eq!(sender.unsent_chunks(), 1);
-        sender.cuts.add(2 * chunk - 1);
-        assert_eq!(sender.unsent_chunks(), 2);
     }
 }

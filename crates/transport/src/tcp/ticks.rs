@@ -102,7 +102,7 @@ pub(super) fn timestamp(now: Time) -> u32 {
 }
 
 /// The whole microseconds of a time.
-pub(crate) fn whole_micros(time: Time) -> Time {
+pub(super) fn whole_micros(time: Time) -> Time {
     Time::from_nanos(time.as_nanos() / 1000 * 1000)
 }
 

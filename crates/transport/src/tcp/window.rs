@@ -1,9 +1,8 @@
 //! Dynamic right-sizing of the receive window (M. Fisk, W. Feng, 2001; Linux: `tcp_rcv_space_adjust`).
 
 use super::config::{Config, NetworkCard};
-use super::segment::TIMESTAMP_OPTION;
+use super::memory::Held;
 use super::ticks::whole_micros;
-use crate::endpoint::Role;
 use haltere_net::{Span, Time};
 
 /// Data in order opens the window only if a segment has this many bytes of it (Linux: `tcp_event_data_recv`).
@@ -72,11 +71,6 @@ impl Window {
         self.told
     }
 
-    /// The share of the buffer that is window, in 256ths.
-    pub fn share_told(&self) -> u8 {
-        self.share
-    }
-
     fn share(&self) -> u64 {
         self.share.into()
     }
@@ -87,9 +81,9 @@ impl Window {
     }
 
     pub fn new(config: &Config) -> Window {
-        let buffer = buffer(config);
+        let buffer = config.initial_receive_window.min(MOST_WINDOW);
         let max = config.max_receive_window.clamp(buffer, MOST_WINDOW);
-        let announced = config.nominal_mss(config.mss());
+        let announced = config.mss();
         let share = config.network_card.window_share();
         let given = max == buffer;
         // Linux scales so that the memory of the largest buffer could be offered (`tcp_select_initial_window`).
@@ -97,7 +91,7 @@ impl Window {
         let scale = (most.max(1).ilog2() as u8).saturating_sub(15).min(MOST_SCALE);
         Window {
             // A window that is given, and not the share of a buffer, is offered as it is.
-            space: if given { buffer } else { first_space(buffer, announced).min(first_offer(buffer, config)) },
+            space: if given { buffer } else { first_space(buffer, announced) },
             clamp: buffer,
             max,
             scale,
@@ -113,23 +107,26 @@ impl Window {
         }
     }
 
+    /// The window of a buffer in which full segments are expected.
+    pub fn measured(config: &Config) -> Window {
+        let mut window = Window::new(config);
+        window.measure(window.announced());
+        window
+    }
+
     /// A segment with `len` bytes of data is larger than those before it: its memory tells what share of the buffer is window (Linux:
     /// `tcp_measure_rcv_mss`).
     pub fn measure(&mut self, len: u64) {
-        self.take_share((len * 256 / self.card.memory(len)).clamp(1, 255) as u8);
-        self.told = true;
-    }
-
-    /// The share of the buffer that is window, in 256ths, is now another.
-    pub fn take_share(&mut self, share: u8) {
-        let before = std::mem::replace(&mut self.share, share);
-        if !self.given && share != before {
-            self.clamp = (self.clamp.saturating_mul(share.into()) / u64::from(before)).min(self.most());
+        let share = (len * 256 / self.card.memory(len)).clamp(1, 255) as u8;
+        let before = self.share();
+        (self.share, self.told) = (share, true);
+        if !self.given {
+            self.clamp = (self.clamp.saturating_mul(share.into()) / before).min(self.most());
             self.measured = self.measured.min(self.clamp);
         }
     }
 
-    /// A data segment of a peer with segments of `mss` arrived while `taken` bytes of memory waited behind a gap. Increases the window by
+    /// A data segment of a peer with segments of `mss` arrived while `held` waited behind a gap. Increases the window by
     /// two segments if the buffer has room for them beside what it holds. Returns whether it did. A subflow of MPTCP looks at
     /// its own buffer alone: what it received in order is the connection's, whose room bounds what is offered.
     ///
@@ -137,7 +134,7 @@ impl Window {
     /// behind a gap is stored afterwards. When the window has grown to its largest size, the first segment behind a gap
     /// therefore finds room once more, and is acknowledged at once (Linux: `tcp_grow_window`, which `tcp_data_queue`
     /// calls after it charged the segment to the socket, and `tcp_data_queue_ofo` before).
-    pub fn grow(&mut self, arrival: Arrival, mss: u64, taken: u64) -> bool {
+    pub fn grow(&mut self, arrival: Arrival, mss: u64, held: Held) -> bool {
         let (stored, len) = match arrival {
             Arrival::InOrder { len } if len < LEAST_TO_GROW => return false,
             Arrival::InOrder { len } => (self.card.memory(len), len),
@@ -148,7 +145,7 @@ impl Window {
         if !self.is_measured() && !self.given {
             return false;
         }
-        let room = self.clamp.saturating_sub(self.window_of(taken + stored)).saturating_sub(self.space);
+        let room = self.clamp.saturating_sub(self.window_of(held.memory + stored)).saturating_sub(self.space);
         if room == 0 {
             return false;
         }
@@ -158,30 +155,17 @@ impl Window {
         increment > 0
     }
 
-    /// A SYN or its answer acknowledges data up to `start`, and offers the first window.
-    pub fn offer_first(&mut self, start: u64, config: &Config) -> u64 {
-        let window = if self.given { self.scaled(self.space) } else { first_offer(buffer(config), config) };
-        self.edge = start + window;
-        window
-    }
-
     /// The window that an acknowledgement offers to a peer with segments of `mss`: what arrivals have opened, as far as `taken` bytes of
-    /// memory leave room for it.
+    /// memory leave room for it (Linux: `__tcp_select_window`).
     pub fn select(&self, taken: u64, mss: u64) -> u64 {
-        self.scaled(self.room(taken, mss).min(self.space))
-    }
-
-    /// The window for which `taken` bytes of memory leave room, for a peer with segments of `mss` (Linux: `__tcp_select_window`).
-    pub fn room(&self, taken: u64, mss: u64) -> u64 {
         let mut free = self.clamp.saturating_sub(self.window_of(taken));
-        let mss = mss.min(self.clamp);
         if free < self.clamp / 2 {
             free &= !self.rest();
             if free < self.clamp / 16 || free < mss {
                 return 0;
             }
         }
-        free
+        self.scaled(free.min(self.space))
     }
 
     /// A window as it is sent. It is rounded up: rounding down would withdraw part of what was advertised (RFC 7323 section 2.4; Linux:
@@ -195,9 +179,10 @@ impl Window {
         (1 << self.scale) - 1
     }
 
-    /// Whether more than half of the buffer is taken by so many bytes of memory (Linux: `__tcp_select_window`).
-    pub fn is_half_taken(&self, memory: u64) -> bool {
-        memory > 0 && self.window_of(memory) > self.clamp / 2
+    /// Whether more than half of the buffer is taken, by what is held here and by the bytes that an MPTCP connection holds
+    /// `elsewhere` (Linux: `__tcp_select_window`, with `mptcp_space`).
+    pub fn is_half_taken(&self, held: Held, elsewhere: u64) -> bool {
+        held.bytes + elsewhere > 0 && self.window_of(held.memory).saturating_add(elsewhere) > self.clamp / 2
     }
 
     pub fn announced(&self) -> u64 {
@@ -243,19 +228,6 @@ impl Window {
     }
 }
 
-/// The window for which the first buffer has room.
-fn buffer(config: &Config) -> u64 {
-    config.initial_receive_window.min(MOST_WINDOW)
-}
-
-/// The window that a SYN or its answer offers, of a buffer with room for `buffer` bytes: whole segments. A client does not know yet
-/// whether they have timestamps (Linux: `tcp_connect_init`, `tcp_openreq_init_rwin`).
-fn first_offer(buffer: u64, config: &Config) -> u64 {
-    let options = if config.timestamps && config.role == Role::Client { TIMESTAMP_OPTION } else { 0 };
-    let segment = config.nominal_mss(config.mss()) + u64::from(options);
-    if buffer > segment { buffer - buffer % segment } else { buffer }
-}
-
 /// The first window after the handshake, of a buffer with room for `buffer` bytes: one segment less, or whole segments if
 /// there is room for two at most (Linux: `tcp_init_buffer_space`, `tcp_select_initial_window`).
 fn first_space(buffer: u64, segment: u64) -> u64 {
@@ -272,14 +244,13 @@ fn first_space(buffer: u64, segment: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::cc::CUBIC;
+    use crate::endpoint::Role;
     use haltere_net::rng::Streams;
 
     const FULL: u64 = 1448;
 
     fn window() -> Window {
-        let mut window = Window::new(&Config::new(Role::Client, CUBIC, Streams::new(1, 0).named("test")));
-        window.measure(window.announced());
-        window
+        Window::measured(&Config::new(Role::Client, CUBIC, Streams::new(1, 0).named("test")))
     }
 
     #[test]
@@ -300,7 +271,7 @@ mod tests {
         let mut window = window();
         let (first, clamp) = (window.space, window.clamp);
         let mut steps = 0;
-        while window.grow(Arrival::InOrder { len: FULL }, FULL, 0) {
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {
             steps += 1;
         }
         let last = clamp - window.window_of(FULL + 960);
@@ -311,20 +282,20 @@ mod tests {
     #[test]
     fn the_first_segment_behind_a_gap_finds_room_once_more() {
         let mut window = window();
-        let held = FULL + NetworkCard::Veth.overhead();
-        while window.grow(Arrival::InOrder { len: FULL }, FULL, 0) {}
-        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, 0));
+        let held = Held { bytes: FULL, memory: FULL + NetworkCard::Veth.overhead() };
+        while window.grow(Arrival::InOrder { len: FULL }, FULL, Held::default()) {}
+        assert!(window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
         assert_eq!(window.space, window.clamp);
         assert!(!window.grow(Arrival::Appended { len: FULL }, FULL, held));
-        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, 0));
+        assert!(!window.grow(Arrival::BehindGap { len: FULL }, FULL, Held::default()));
     }
 
     #[test]
     fn small_segments_open_no_window_in_order_and_a_smaller_one_behind_a_gap() {
         let mut window = window();
         let first = window.space;
-        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, 0));
-        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, 0));
+        assert!(!window.grow(Arrival::InOrder { len: LEAST_TO_GROW - 1 }, FULL, Held::default()));
+        assert!(window.grow(Arrival::BehindGap { len: 200 }, FULL, Held::default()));
         assert_eq!(window.space, first + 2 * FULL);
     }
 }

@@ -53,7 +53,6 @@ impl Net {
             let mut cc = Algorithm::named(name).unwrap().build(Config {
                 role: Role::Server,
                 mss: MSS,
-                nominal: MSS,
                 wire: MSS + 52,
                 grain: MSS,
                 connections: 1,
@@ -96,7 +95,7 @@ impl Net {
             in_flight: flow.cc.window(),
             queued: 0,
             capacity: u64::MAX,
-            buffered: None,
+            overhead: 0,
             mss: MSS,
             srtt: Some(span(flow.rtt_ms)),
             min_rtt: Some(span(self.links[flow.link].rtt_ms)),
@@ -283,7 +282,7 @@ prop_compose! {
             in_flight,
             queued: 0,
             capacity: u64::MAX,
-            buffered: None,
+            overhead: 0,
             mss: MSS,
             srtt: srtt.map(Span::from_nanos),
             min_rtt: srtt.map(Span::from_nanos),
@@ -312,7 +311,6 @@ proptest! {
             let mut cc = Algorithm::named(name).unwrap().build(Config {
                 role: Role::Server,
                 mss: MSS,
-                nominal: MSS,
                 wire: MSS + 52,
                 grain,
                 connections: 1,

@@ -158,7 +158,6 @@ fn options() -> impl Strategy<Value = Options> {
             data_ack,
             mapping,
             data_fin,
-            refused: echo,
             add_address,
             echo,
             remove: remove.map(PathId),

@@ -24,7 +24,7 @@ const INCOMING: u32 = 1 << 31;
 /// Connections that came in and wait, at most.
 const BACKLOG: i32 = 4096;
 /// The most bytes that are written in one call.
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 1 << 18;
 static ZEROS: [u8; PIECE] = [0; PIECE];
 
 struct Socket {

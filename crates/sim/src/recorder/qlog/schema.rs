@@ -144,8 +144,7 @@ pub(super) struct Packet {
 
 #[derive(Clone, Serialize)]
 pub(super) struct TcpHeader {
-    /// Which of the connections of its process it belongs to, or which of their subflows, counted from 0, if it is not
-    /// the first.
+    /// Which of the connections of its process it belongs to, counted from 0, if it is not the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<u32>,
     pub flags: String,

@@ -10,7 +10,7 @@ use super::schema::{
 use crate::recorder::Origin;
 use crate::recorder::spool::Spool;
 use haltere_net::incident::{CongestionState, LossSign, MigrationStep, PacketName, Reception, TimerChange, TimerName};
-use haltere_net::{Address, ConnectionId, FlowKey, Incident, Metric, Packet, Span, Time};
+use haltere_net::{ConnectionId, Incident, Metric, Packet, Span, Time};
 use haltere_transport::tcp::Segment;
 use haltere_transport::{Body, CloseReason, Event};
 use serde::Serialize;
@@ -20,10 +20,6 @@ use std::net::SocketAddrV4;
 /// Record separator and end of a JSON text (RFC 7464 section 2.2).
 const SEPARATOR: u8 = 0x1e;
 const END: u8 = b'\n';
-
-/// Whether a segment leaves or arrives.
-const SENT: usize = 0;
-const RECEIVED: usize = 1;
 
 /// The connection of a file, and which end of it.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +56,8 @@ pub(super) struct Vantage {
     /// Packets of the present datagram without a report yet, and packets that are buffered for later.
     arrived: Vec<(PacketName, schema::Packet)>,
     kept: Vec<(PacketName, schema::Packet)>,
-    /// TCP: each connection of the process, or subflow of one, by its own and the other address, and the highest
-    /// acknowledgements sent and received on it.
-    acked: Vec<((ConnectionId, Address, Address), [u64; 2])>,
+    /// TCP: each connection of the process, and the highest acknowledgements sent and received on it.
+    acked: Vec<(ConnectionId, [u64; 2])>,
     /// Connections of kernels.
     bytes: Bytes,
     tcp: bool,
@@ -147,12 +142,9 @@ impl Vantage {
     }
 
     fn segment(&mut self, segment: &Segment, packet: &Packet<Body>, way: usize) -> schema::Packet {
-        let FlowKey { source, destination, connection } = packet.flow;
-        let (own, other) = if way == SENT { (source, destination) } else { (destination, source) };
-        let key = (connection, own, other);
-        let known = self.acked.iter().position(|(subflow, _)| *subflow == key);
+        let known = self.acked.iter().position(|(connection, _)| *connection == packet.flow.connection);
         let number = known.unwrap_or_else(|| {
-            self.acked.push((key, [0; 2]));
+            self.acked.push((packet.flow.connection, [0; 2]));
             self.acked.len() - 1
         });
         packets::tcp(segment, packet.len, number as u32, &mut self.acked[number].1[way])
@@ -171,7 +163,7 @@ impl Vantage {
             }
             Body::Tcp(_) | Body::Mptcp(_) => {
                 let Some(segment) = packet.body.segment() else { return };
-                let mut packet = self.segment(segment, packet, RECEIVED);
+                let mut packet = self.segment(segment, packet, 1);
                 if segment.damaged {
                     (packet.trigger, packet.details) = (Some("general"), Some("its checksum is wrong"));
                     return self.event(at, "transport:packet_dropped", packet);
@@ -181,7 +173,7 @@ impl Vantage {
             Body::Udp(payload) => self.event(at, "transport:datagrams_received", packets::datagram(payload)),
             Body::Ip(bytes) => {
                 if let Some(segment) = self.bytes.segment(bytes) {
-                    let packet = self.segment(&segment, packet, RECEIVED);
+                    let packet = self.segment(&segment, packet, 1);
                     self.event(at, "transport:packet_received", packet);
                 }
             }
@@ -217,13 +209,13 @@ impl Vantage {
             }
             Body::Tcp(_) | Body::Mptcp(_) => {
                 let Some(segment) = packet.body.segment() else { return };
-                let packet = self.segment(segment, packet, SENT);
+                let packet = self.segment(segment, packet, 0);
                 self.event(at, "transport:packet_sent", packet);
             }
             Body::Udp(payload) => self.event(at, "transport:datagrams_sent", packets::datagram(payload)),
             Body::Ip(bytes) => {
                 if let Some(segment) = self.bytes.segment(bytes) {
-                    let packet = self.segment(&segment, packet, SENT);
+                    let packet = self.segment(&segment, packet, 0);
                     self.event(at, "transport:packet_sent", packet);
                 }
             }

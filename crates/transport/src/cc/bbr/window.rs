@@ -25,13 +25,13 @@ impl Bbr {
         self.has_seen_rtt |= srtt.is_some();
         let rtt = srtt.map_or(NOMINAL_RTT_MICROS, |us| us.max(1));
         if let Some(bandwidth) = Bandwidth::of(self.window, self.mss, rtt) {
-            self.pacing = bandwidth.paced(self.nominal, HIGH_GAIN);
+            self.pacing = bandwidth.paced(self.mss, HIGH_GAIN);
         }
     }
 
     /// Until the pipe is full the rate only rises (`bbr_set_pacing_rate`).
     pub(super) fn pace(&mut self, gain: u64, srtt: Option<u64>) {
-        let rate = self.bandwidth().paced(self.nominal, gain);
+        let rate = self.bandwidth().paced(self.mss, gain);
         if !self.has_seen_rtt && srtt.is_some() {
             self.pace_first(srtt);
         }
@@ -56,7 +56,7 @@ impl Bbr {
     /// The size of a super-segment for which BBR reserves room in its window, segments (`bbr_tso_segs_goal`).
     fn super_segment_goal(&self) -> u64 {
         let bytes = (self.pacing >> PACING_SHIFT).min(SUPER_SEGMENT);
-        (bytes / self.nominal).max(self.min_super_segment()).min(GOAL_SEGMENTS)
+        (bytes / self.mss).max(self.min_super_segment()).min(GOAL_SEGMENTS)
     }
 
     /// The bandwidth-delay product times `gain` (`bbr_bdp`).

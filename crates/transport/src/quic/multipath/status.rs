@@ -57,7 +57,7 @@ impl Path {
             in_flight: self.in_flight,
             queued: 0,
             capacity: window,
-            buffered: None,
+            overhead: 0,
             mss: u64::from(self.mtu.current()),
             srtt: self.rtt.smoothed(),
             min_rtt: self.rtt.min(),

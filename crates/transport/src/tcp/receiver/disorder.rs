@@ -47,7 +47,7 @@ impl Receiver {
             self.compressed = 0;
             self.compressed_until = Time::NEVER;
         }
-        let stored = self.buffers.memory();
+        let stored = self.stored();
         let mut fresh = 0;
         let (mut last, card, buffers) = (Stored::Apart, self.window.card, &mut self.buffers);
         self.out_of_order.insert(start, end, |s, e| {

@@ -1,6 +1,6 @@
 //! The receive buffer: how its size follows what is read, and what of it a subflow of MPTCP shares.
 
-use super::{Due, Receiver};
+use super::Receiver;
 use crate::tcp::ticks::{timestamp, whole_micros};
 use haltere_net::{Span, Time};
 
@@ -26,6 +26,11 @@ impl Receiver {
         }
     }
 
+    /// The bytes that the connection holds elsewhere, if this is a subflow of MPTCP.
+    pub(super) fn elsewhere(&self) -> u64 {
+        self.shared.map_or(0, |all| all.saturating_sub(self.held))
+    }
+
     /// Whether arrived data is to be told: an MPTCP connection looks by itself.
     pub(in crate::tcp) fn has_news(&self) -> bool {
         self.shared.is_none() && self.readable() > 0
@@ -42,12 +47,12 @@ impl Receiver {
         self.blocks = if self.blocks > 0 { blocks as u8 } else { 0 };
     }
 
-    /// The buffer has room for a window of `clamp` bytes. Data of the connection takes `taken` bytes of memory in it.
-    pub(in crate::tcp) fn set_room(&mut self, clamp: u64, taken: u64) {
+    /// The buffer has room for a window of `clamp` bytes, of which the connection holds `held`.
+    pub(in crate::tcp) fn set_room(&mut self, clamp: u64, held: u64) {
         if self.window.is_measured() {
             self.window.clamp = self.window.clamp.max(clamp);
         }
-        self.shared = Some(taken);
+        self.shared = Some(held);
     }
 
     /// The window that arrivals have opened.
@@ -60,22 +65,9 @@ impl Receiver {
         self.window.edge = self.window.edge.max(self.next + window);
     }
 
-    /// The application has read, so that the connection has room for `room` bytes. The last acknowledgement offered `told`, and if
-    /// `pending` has not left yet.
-    pub(in crate::tcp) fn reopen(&mut self, room: u64, told: u64) {
-        let left = if self.promised { told } else { told.saturating_sub(self.next - self.acked) };
-        if self.doubles(left, self.window.scaled(room.min(self.window.space))) {
-            self.acknowledge_again(Due::Now);
-        }
-    }
-
-    /// The RTT from the timestamps that the peer echoes, in whole microseconds; zero before the first sample.
-    pub(in crate::tcp) fn rtt(&self) -> Span {
-        self.rtt.whole()
-    }
-
-    /// The share of the buffer that is window, in 256ths.
-    pub(in crate::tcp) fn window_share(&self) -> u8 {
-        self.window.share_told()
+    /// The RTT from the timestamps that the peer echoes, if there was a sample.
+    pub(in crate::tcp) fn rtt(&self) -> Option<Span> {
+        let rtt = self.rtt.get();
+        (!rtt.is_zero()).then_some(rtt)
     }
 }

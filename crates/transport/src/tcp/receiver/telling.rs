@@ -1,7 +1,6 @@
 //! Telling: the fields of an acknowledgement, and the window that it offers.
 
 use super::{DELAY_MIN, Due, Receiver};
-use crate::tcp::config::Config;
 use crate::tcp::segment::{Kind, Segment};
 use haltere_net::Time;
 
@@ -28,7 +27,7 @@ impl Receiver {
             s.timestamp = self.heard;
         }
         // If less than half of the buffer is free, the window is not increased (Linux: `__tcp_select_window`).
-        if self.window.is_half_taken(self.shared.unwrap_or_else(|| self.buffers.memory())) {
+        if self.window.is_half_taken(self.stored(), self.elsewhere()) {
             self.quick = 0;
         }
         let counts = self.due != Due::No || self.flush.is_some();
@@ -41,9 +40,8 @@ impl Receiver {
                 self.delay = self.delay.max(DELAY_MIN);
             }
         }
-        let again = std::mem::replace(&mut self.reopened, Due::No);
-        self.due = if fresh { Due::No } else { again };
-        self.reading = matches!(self.due, Due::At(_));
+        self.due = Due::No;
+        self.reading = false;
         self.now = false;
         self.pushed = 0;
         self.compressed = 0;
@@ -80,13 +78,6 @@ impl Receiver {
         let duplicate = Some(std::mem::take(&mut self.duplicate)).filter(|(start, end)| self.dsack && start < end);
         let blocks = duplicate.into_iter().chain(self.recent.list().iter().copied());
         s.set_sack(blocks.take(usize::from(self.blocks)));
-    }
-
-    /// A SYN or its answer, which acknowledges data up to `start`, offers the first window.
-    pub(in crate::tcp) fn offer_first(&mut self, start: u64, config: &Config) -> u64 {
-        let window = self.window.offer_first(start, config);
-        (self.offered, self.told) = (u32::try_from(window).unwrap_or(u32::MAX), false);
-        window
     }
 
     /// Offers a window from `start` on, which is where the data in order ends or beyond.

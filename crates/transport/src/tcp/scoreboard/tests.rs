@@ -292,35 +292,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn a_super_segment_counts_until_its_last_segment_is_acknowledged() {
-    let (mut board, tx) = (Scoreboard::default(), RateSampler::default().on_sent(Time::ZERO, 0));
-    for n in 0..4 {
-        board.push(&Outgoing { begins: n % 2 == 0, ..segment(n * SIZE) }, Time::ZERO, tx);
-    }
-    let mut kept = |una| {
-        board.acknowledge(una, 4 * SIZE, &mut Delivery::default(), |_| ());
-        board.super_segments()
-    };
-    assert_eq!([0, 1, 2, 3, 4].map(|n| kept(n * SIZE)), [2, 2, 1, 1, 0]);
-}
-
-#[test]
-fn sacks_split_super_segments_and_join_those_of_one_mapping() {
-    let (mut board, tx) = (Scoreboard::default(), RateSampler::default().on_sent(Time::ZERO, 0));
-    board.regroups = true;
-    // Four of two segments; a mapping begins with the first and with the third.
-    for n in 0..8 {
-        board.push(&Outgoing { begins: n % 2 == 0, apart: n % 4 == 0, ..segment(n * SIZE) }, Time::ZERO, tx);
-    }
-    let mut after = |from: u64, to: u64| {
-        board.sack((from * SIZE, to * SIZE), u64::MAX, 0, &mut Delivery::default(), |_| ());
-        board.super_segments()
-    };
-    assert_eq!(after(1, 4), 4, "0, 1 to 3, 4 and 5, 6 and 7");
-    assert_eq!(after(4, 6), 4, "a mapping begins with 4");
-    assert_eq!(after(6, 7), 4, "0, 1 to 3, 4 to 6, 7");
-    assert_eq!(after(7, 8), 3);
-    assert_eq!(after(0, 1), 3, "0 was not joined with another");
-}

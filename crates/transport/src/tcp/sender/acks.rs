@@ -220,7 +220,7 @@ impl Sender {
         }
         let e = &mut self.episode;
         if e.undo_retrans > 0 && e.undo_marker.is_some_and(|m| first.1 > m) && first.1 <= prior_una.max(s.ack) {
-            e.undo_retrans = e.undo_retrans.saturating_sub_unsigned(segments).max(0);
+            e.undo_retrans = (e.undo_retrans - i64::from(segments)).max(0);
         }
         self.sampler.on_duplicate(self.rack.now, u64::from(segments) * self.mss);
         self.board.duplicate(first);

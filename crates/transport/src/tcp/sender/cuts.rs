@@ -26,17 +26,8 @@ impl Cuts {
         self.next
     }
 
-    /// All boundaries, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = u64> {
-        let next = (self.next < u64::MAX).then_some(self.next);
-        next.into_iter().chain(self.later.iter().copied())
-    }
-
-    /// Adds a boundary at `position`, which is beyond all others, or the last, and is not sent yet.
+    /// Adds a boundary at `position`, which is beyond all others and is not sent yet.
     pub fn add(&mut self, position: u64) {
-        if self.later.back().unwrap_or(&self.next) == &position {
-            return;
-        }
         if self.next == u64::MAX {
             self.next = position;
         } else {
@@ -76,7 +67,7 @@ mod tests {
         cuts.add(100);
         cuts.add(250);
         cuts.pass(50);
-        assert_eq!((cuts.next(), cuts.iter().collect::<Vec<_>>()), (100, vec![100, 250]));
+        assert_eq!(cuts.next(), 100);
         cuts.pass(100);
         assert_eq!(cuts.next(), 250);
         cuts.withdraw(100);

@@ -65,7 +65,7 @@ impl Sender {
             return false;
         }
         let rate = self.nominal_rate().map_or(0, |rate| rate.as_bps() >> (SHIFT + 3));
-        let mut limit = rate.max(2 * segments * u64::from(self.rules.wire));
+        let mut limit = rate.max(2 * segments * self.rules.wire);
         if !self.paced {
             limit = limit.min(self.rules.small_queue);
         }

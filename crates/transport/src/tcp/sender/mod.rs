@@ -71,15 +71,14 @@ pub(super) struct Outgoing {
     pub cwr: bool,
     /// Whether it is sent with PSH.
     pub push: bool,
-    /// Whether it begins a super-segment, and whether that begins a mapping of MPTCP.
+    /// Whether it begins a super-segment.
     pub begins: bool,
-    pub apart: bool,
 }
 
 impl Outgoing {
     /// A segment without data, or with retransmitted data.
     pub(super) fn plain(seq: u64, len: u32) -> Outgoing {
-        Outgoing { seq, len, fin: false, fresh: false, cwr: false, push: false, begins: false, apart: false }
+        Outgoing { seq, len, fin: false, fresh: false, cwr: false, push: false, begins: false }
     }
 }
 
@@ -146,8 +145,6 @@ pub(super) struct Sender {
     /// Whether the next new segment reports a reduced window.
     pub(super) cwr: bool,
     pub(super) last_send: Time,
-    /// When the last segment without data was sent.
-    pub(super) last_bare: Time,
     local: Local,
     /// Where the last segment ended that was not full (Linux: `snd_sml`).
     small_end: u64,
@@ -155,12 +152,10 @@ pub(super) struct Sender {
     pub(super) cuts: Cuts,
     /// Whether more data than was written is about to be written, so that its end is no reason to push.
     pub(super) more: bool,
-    /// Bytes of MPTCP's options in each segment.
-    extra: u8,
     /// Whether what is sent together has a mapping of its own: a subflow of MPTCP.
     pub(in crate::tcp) mapped: bool,
     /// The paths of the connection of which this is a subflow, as coupled congestion controls see them; empty without one.
-    pub(super) siblings: Box<[PathView]>,
+    pub(super) siblings: Vec<PathView>,
     /// Bytes delivered when the last two losses were found.
     pub(super) losses: (u64, u64),
     pub(super) path: PathId,
@@ -213,14 +208,12 @@ impl Sender {
             marked: 0,
             cwr: false,
             last_send: Time::ZERO,
-            last_bare: Time::ZERO,
             local: Local::default(),
             small_end: 0,
             cuts: Cuts::default(),
             more: false,
-            extra: (config.nominal_mss(mss) - mss) as u8,
             mapped: false,
-            siblings: Box::default(),
+            siblings: Vec::new(),
             losses: (0, 0),
             path: config.path,
             reported: None,
@@ -266,7 +259,6 @@ impl Sender {
             self.sampler.on_app_limited(self.in_flight());
         }
         self.together.extend(self.written);
-        self.size_chunks();
         match self.unsent() {
             0 if self.mapped => self.together.begin_mapped(self.written),
             0 => self.together.begin(),
@@ -463,8 +455,7 @@ impl Sender {
         let push = self.together.ends_several() || (data > 0 && seq + data == self.written && !self.more);
         let cwr = self.ecn.is_some() && std::mem::take(&mut self.cwr);
         let begins = self.together.begins();
-        let apart = begins && self.together.is_apart(seq);
-        let out = Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push, begins, apart };
+        let out = Outgoing { seq, len: data as u32, fin, fresh: data > 0, cwr, push, begins };
         self.board.push(&out, self.clock.read(now), tx);
         self.nxt = seq + data + u64::from(fin);
         self.cuts.pass(self.nxt);

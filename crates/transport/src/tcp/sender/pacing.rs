@@ -18,14 +18,7 @@ impl Sender {
 
     /// The pacing rate of window-based algorithms.
     pub(in crate::tcp) fn window_rate(&self, window: u64) -> Option<Rate> {
-        let rate = rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt_exactly());
-        if self.extra == 0 { rate } else { rate.map(|rate| rate.scaled(self.nominal(), self.mss)) }
-    }
-
-    /// The bytes by which rates and room in segments become bytes (Linux: `mss_cache`).
-    #[inline]
-    pub(in crate::tcp) fn nominal(&self) -> u64 {
-        self.mss + u64::from(self.extra)
+        rate_of(window, self.cc.ssthresh(), u64::from(self.board.out()) * self.mss, self.rtt.srtt_exactly())
     }
 
     /// Whether pacing allows a segment; if not, stores when it will.

@@ -62,7 +62,6 @@ impl Rounds {
         let cc = Algorithm::named(name).unwrap().build(Config {
             role: Role::Server,
             mss,
-            nominal: mss,
             wire: mss + 52,
             grain,
             connections: 1,
